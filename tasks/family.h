@@ -1,0 +1,150 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/random.h"
+
+/// The task families: what a case gives to a candidate, what its inputs are, and what its outputs
+/// must be. Trusted code; the candidate's side of the same structs is in include/commbench/.
+namespace cb::tasks {
+
+struct Case;  // card.h
+
+/// One buffer of the pool. The grader allocates the same buffers, in the same order, on every rank
+/// of a case before cb_setup.
+struct BufferSpec {
+  std::string label;         ///< for findings: "input 0", "output 1"
+  uint64_t bytes = 0;
+  bool peer_access = true;   ///< peers get its address and may touch it
+  bool multicast = false;    ///< give a multicast address where the platform has one
+  /// Large address range of which a case touches little: never filled or read as a whole.
+  bool sparse = false;
+};
+
+/// A C struct for the candidate, built without knowing any address: `patches` say where addresses
+/// belong. The struct starts at byte 0; arrays it points to follow it.
+struct Blob {
+  enum class Target : uint8_t {
+    kBlob,       ///< address of this blob + offset
+    kBuffer,     ///< address, in the receiving rank's view, of `rank`'s copy of a buffer + offset
+    kMulticast,  ///< the buffer's multicast address + offset, or NULL where there is none
+  };
+  struct Patch {
+    uint32_t at = 0;         ///< byte in `bytes` where the 8-byte address goes
+    Target target = Target::kBlob;
+    uint32_t buffer = 0;
+    int32_t rank = 0;
+    uint64_t offset = 0;
+  };
+  std::vector<std::byte> bytes;
+  std::vector<Patch> patches;
+};
+
+/// A byte range of one of this rank's own buffers.
+struct Region {
+  uint32_t buffer = 0;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+/// Bytes that are a function of their position, so that they can be produced piece by piece.
+class Content {
+ public:
+  virtual ~Content() = default;
+  /// Writes bytes [offset, offset + out.size()) of the content. `offset` and the size are
+  /// multiples of the element size.
+  virtual void produce(uint64_t offset, std::span<std::byte> out) const = 0;
+};
+
+struct Input {
+  Region region;
+  std::shared_ptr<const Content> content;
+};
+
+/// One wrong element, for the finding.
+struct Mismatch {
+  uint64_t element = 0;      ///< index within the output as the task's statement counts
+  std::string expected;
+  std::string actual;
+  std::string note;          ///< what the value looks like: "own input", "poison", "rank 2's data"
+};
+
+struct Comparison {
+  uint64_t elements = 0;
+  uint64_t wrong = 0;
+  std::vector<Mismatch> first;  ///< at most 8, lowest element first
+
+  void merge(const Comparison& other);
+};
+
+/// What one output region must hold. The oracle: it runs in the trusted rank, after the snapshot.
+class OutputCheck {
+ public:
+  explicit OutputCheck(Region region) : region_(region) {}
+  virtual ~OutputCheck() = default;
+
+  const Region& region() const { return region_; }
+  /// Compares bytes [offset, offset + actual.size()) of the region.
+  virtual Comparison compare(uint64_t offset, std::span<const std::byte> actual) const = 0;
+
+ private:
+  Region region_;
+};
+
+/// Everything that one rank needs for one step.
+struct StepPlan {
+  Blob step;                                        ///< cb_step of the family
+  std::vector<Input> inputs;                        ///< written before go
+  std::vector<std::unique_ptr<OutputCheck>> outputs;
+  /// Inputs that must be unchanged after the step; compared with what was written. Every byte of
+  /// the pool that is neither input nor output is a guard zone: poisoned and compared as well.
+  bool inputs_constant = true;
+};
+
+/// Where every hidden choice of a step comes from.
+struct StepKey {
+  const RunKey* key = nullptr;
+  std::string task_hash;
+  std::string case_id;
+  int step = 0;
+
+  /// Seed for `purpose` ("input rank 3", "count"), the same on every rank that asks for it.
+  uint64_t seed(std::string_view purpose) const;
+};
+
+/// What traffic a step stands for, for algbw and busbw as nccl-tests defines them
+/// (doc/PERFORMANCE.md): algbw = bytes / time, busbw = algbw * bus_factor.
+struct Traffic {
+  uint64_t bytes = 0;        ///< nccl-tests' "size" of the operation
+  double bus_factor = 1;
+  uint64_t count = 0;        ///< elements, for the table
+};
+
+/// One family: five in all. Stateless; `parameters` of the card select the variant.
+class Family {
+ public:
+  virtual ~Family() = default;
+  virtual std::string_view name() const = 0;
+
+  /// Checks the card's parameters of one case and throws Error(kConfig) through the card loader.
+  virtual void validate(const Case& test_case) const = 0;
+  virtual std::vector<BufferSpec> buffers(const Case& test_case) const = 0;
+  virtual Blob args(const Case& test_case, int rank) const = 0;
+  virtual StepPlan plan(const Case& test_case, const StepKey& key, int rank) const = 0;
+  virtual Traffic traffic(const Case& test_case, const StepKey& key) const = 0;
+  /// The modes of this family's deliberately wrong candidate that must fail on `test_case`:
+  /// "zeros", "own-input", "own-shard", "stale", "skip-rank", "skip-tail", ...
+  virtual std::vector<std::string> wrong_modes(const Case& test_case) const = 0;
+};
+
+/// The family of that name, or nullptr.
+const Family* find_family(std::string_view name);
+
+}  // namespace cb::tasks
