@@ -1,0 +1,225 @@
+#pragma once
+
+// The messages between the shims in a host process and commbench-simd. Plain data that both sides
+// compile; the shims include nothing else of ours. Every value that comes from a host process is
+// hostile: the daemon copies a message before it reads it, and checks every field.
+//
+// One SOCK_SEQPACKET connection belongs to one host thread: the daemon made the pair, so identity
+// is the descriptor. A request is one message: Request, then `payload_bytes` bytes. A two-way
+// request gets one message back: Reply, then its payload. A one-way request gets none; its errors
+// become the context's sticky error. Bulk data goes through the connection's staging memory, a
+// sealed memfd of kStagingBytes that both sides map.
+
+#include <cstdint>
+
+namespace cb::sim {
+
+inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr uint32_t kMaxPayloadBytes = 65536;
+inline constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
+
+/// Environment of a host process on the simulator: descriptors of its first thread's connection
+/// and staging memory.
+inline constexpr char kConnectionFdVariable[] = "COMMBENCH_SIM_FD";
+inline constexpr char kStagingFdVariable[] = "COMMBENCH_SIM_STAGING_FD";
+
+/// All device and pinned-host addresses lie in one window, at the same place in every process. A
+/// host process maps it PROT_NONE, so that dereferencing a device pointer is a crash, as on
+/// hardware.
+inline constexpr uint64_t kWindowBase = 0x200000000000;
+inline constexpr uint64_t kWindowBytes = uint64_t{1} << 42;
+/// Each rank allocates in an arena of its own, so that addresses do not depend on the order in
+/// which ranks ask.
+inline constexpr uint64_t kArenaBytes = uint64_t{1} << 37;
+
+/// What a request asks for. `args` of Request are listed as a0, a1, ...; results as r0, r1, ...
+/// Values of cudaError_t travel in Reply::status. (1) marks one-way requests.
+enum class Op : uint16_t {
+  kInvalid = 0,
+
+  // Threads, time, control. First request of every connection is kHello.
+  kHello,         ///< a0 version. Payload of the reply: HelloReply, then DeviceInfo[num_devices]
+  kBye,           ///< (1) this thread ends
+  kThreadNew,     ///< r0 thread id; descriptors of its connection and staging come along
+  kThreadJoin,    ///< a0 thread id; returns when it has said kBye or is gone
+  kTimeNow,       ///< r0 virtual time of this thread, ns since the start of the job
+  kSleep,         ///< a0 ns; returns that much later in virtual time
+  kRelax,         ///< cb_relax: lets virtual time go on a little
+  kControlWait,   ///< a0 Phase just finished (kNone at start), a1 cb_status; payload: error text.
+                  ///< Returns when the trusted rank starts the next phase: r0 Phase
+  kAllgather,     ///< payload: this rank's bytes. Reply payload: world_size times as many
+  kBarrier,       ///< bootstrap barrier
+  kSymAlloc,      ///< a0 bytes. Reply payload: u64 address per rank; r0 multicast address or 0
+
+  // Modules.
+  kModuleLoad,    ///< a0 fatbin bytes, in staging [0, a0), or a1 != 0: bytes continue, r0 unset.
+                  ///< r0 module id, r1 bytes of the ModuleTable now in staging
+  kModuleUnload,  ///< (1) a0 module id
+  kSymbolAddress, ///< a0 module id, a1 variable index: r0 address on the current device, r1 bytes
+
+  // Memory. `device` is the calling thread's current device unless given.
+  kMalloc,        ///< a0 bytes, a1 device: r0 address
+  kFree,          ///< a0 address; waits for the device like cudaFree
+  kHostAlloc,     ///< a0 bytes, a1 cudaHostAlloc flags: r0 address; a memfd comes along
+  kHostFree,      ///< a0 address
+  kPointerInfo,   ///< a0 address: r0 PointerKind, r1 device, r2 allocation base, r3 its bytes
+  kMemInfo,       ///< a0 device: r0 free, r1 total
+  kPeerAccess,    ///< a0 device, a1 peer device, a2 1 enable / 0 disable
+  kIpcGetMem,     ///< a0 address: r0, r1 token
+  kIpcOpenMem,    ///< a0, a1 token, a2 device: r0 address (of the allocation)
+  kIpcCloseMem,   ///< a0 address
+
+  // Streams and events. Ids are chosen by the client, unique per process; kNullStream is the
+  // legacy default stream of the device given, kPerThreadStream that of the thread.
+  kStreamCreate,  ///< (1) a0 id, a1 flags (cudaStreamNonBlocking), a2 priority, a3 device
+  kStreamDestroy, ///< (1) a0 id
+  kStreamSync,    ///< a0 id, a1 device
+  kStreamQuery,   ///< a0 id, a1 device: status cudaSuccess or cudaErrorNotReady
+  kStreamWait,    ///< (1) a0 stream, a1 device, a2 event
+  kDeviceSync,    ///< a0 device
+  kEventCreate,   ///< (1) a0 id, a1 flags
+  kEventDestroy,  ///< (1) a0 id
+  kEventRecord,   ///< (1) a0 event, a1 stream, a2 device
+  kEventSync,     ///< a0 event
+  kEventQuery,    ///< a0 event
+  kEventElapsed,  ///< a0 start, a1 end: r0 picoseconds between them (two's complement)
+  kIpcGetEvent,   ///< a0 event: r0, r1 token
+  kIpcOpenEvent,  ///< a0, a1 token, a2 new event id
+
+  // Work. A pageable address is one outside the window; its bytes are in staging.
+  kMemcpy,        ///< a0 dst, a1 src, a2 bytes, a3 stream, a4 device, flags CopyFlag
+  kMemcpy2D,      ///< payload: Copy2D, flags CopyFlag; pageable rows are packed in staging
+  kMemset,        ///< a0 dst, a1 value pattern, a2 bytes per element (1, 2, 4), a3 elements a row,
+                  ///< a4 rows, a5 pitch bytes, a6 stream, a7 device, flags CopyFlag
+  kLaunch,        ///< (1) payload: Launch, then the packed parameters
+};
+
+/// The parts of a candidate's life that the trusted rank starts one by one.
+enum class Phase : uint32_t { kNone = 0, kSetup = 1, kRun = 2, kTeardown = 3, kExit = 4 };
+
+enum class PointerKind : uint32_t { kUnknown = 0, kDevice = 1, kPinned = 2 };
+
+inline constexpr uint64_t kNullStream = 0;
+inline constexpr uint64_t kPerThreadStream = 2;  ///< the value of cudaStreamPerThread
+
+/// Flags of copies and memsets.
+enum CopyFlag : uint16_t {
+  kCopyAsync = 1,          ///< return when the host may go on, not when the copy is done
+  kCopySrcPageable = 2,    ///< the source bytes are in staging
+  kCopyDstPageable = 4,    ///< deliver the bytes into staging; such a request is never one-way
+  kCopyContinues = 8,      ///< a further piece of the same call: no fixed cost is charged
+  kCopyPeer = 16,          ///< cudaMemcpyPeer*: no peer access needed
+};
+
+struct Request {
+  Op op = Op::kInvalid;
+  uint16_t flags = 0;
+  uint32_t payload_bytes = 0;
+  uint64_t sequence = 0;   ///< repeated in the reply
+  uint64_t args[9] = {};
+};
+static_assert(sizeof(Request) == 88);
+
+struct Reply {
+  int32_t status = 0;      ///< cudaError_t; for bootstrap requests cb_status
+  uint32_t payload_bytes = 0;
+  uint64_t sequence = 0;
+  uint64_t results[6] = {};
+};
+static_assert(sizeof(Reply) == 64);
+
+struct HelloReply {
+  uint32_t version = 0;
+  int32_t rank = 0;
+  int32_t world_size = 0;
+  int32_t node = 0;
+  int32_t num_nodes = 0;
+  int32_t device = 0;           ///< the rank's own device, numbered on its node
+  uint32_t num_devices = 0;     ///< devices of the node, all visible
+  uint32_t thread_id = 0;
+};
+
+/// What the runtime's attribute and property queries answer, from the hardware profile.
+struct DeviceInfo {
+  char name[64] = {};
+  char pci_bus_id[16] = {};     ///< "0000:1b:00.0"
+  uint8_t uuid[16] = {};
+  uint64_t global_memory_bytes = 0;
+  uint64_t shared_per_block_bytes = 0;        ///< without opt-in
+  uint64_t shared_per_block_optin_bytes = 0;
+  uint64_t shared_per_sm_bytes = 0;
+  uint64_t reserved_shared_per_block_bytes = 0;
+  uint64_t l2_bytes = 0;
+  uint32_t compute_major = 0;
+  uint32_t compute_minor = 0;
+  uint32_t num_sms = 0;
+  uint32_t clock_khz = 0;
+  uint32_t memory_clock_khz = 0;
+  uint32_t memory_bus_bits = 0;
+  uint32_t registers_per_sm = 0;
+  uint32_t max_threads_per_sm = 0;
+  uint32_t max_blocks_per_sm = 0;
+  uint32_t copy_engines = 0;
+  uint32_t multicast_supported = 0;
+  uint32_t peer_mask = 0;       ///< bit d: peer access to device d of the node is possible
+};
+
+/// What kModuleLoad puts into staging: ModuleTable, KernelInfo[num_kernels],
+/// VariableInfo[num_variables], ParamInfo[num_params], then NUL-terminated names.
+struct ModuleTable {
+  uint32_t num_kernels = 0;
+  uint32_t num_variables = 0;
+  uint32_t num_params = 0;
+  uint32_t names_bytes = 0;
+};
+
+struct KernelInfo {
+  uint32_t name_offset = 0;     ///< into the names
+  uint32_t first_param = 0;
+  uint32_t num_params = 0;
+  uint32_t param_bytes = 0;
+  uint32_t registers = 0;       ///< per thread, as ptxas reports
+  uint32_t static_shared_bytes = 0;
+  uint32_t local_bytes = 0;     ///< per thread
+  uint32_t max_threads = 0;     ///< per block
+  uint32_t ptx_version = 0;     ///< 90 for PTX 9.0
+  uint32_t binary_version = 0;  ///< 90 for sm_90
+  uint32_t required_cluster = 0;  ///< blocks per cluster that the kernel insists on, 0 none
+};
+
+struct ParamInfo {
+  uint32_t offset = 0;
+  uint32_t bytes = 0;
+};
+
+struct VariableInfo {
+  uint32_t name_offset = 0;
+  uint32_t is_constant = 0;
+  uint64_t bytes = 0;
+};
+
+struct Copy2D {
+  uint64_t dst = 0, dst_pitch = 0;
+  uint64_t src = 0, src_pitch = 0;
+  uint64_t width_bytes = 0, height = 0;
+  uint64_t stream = 0;
+  uint64_t device = 0;
+};
+
+struct Launch {
+  uint32_t module = 0;
+  uint32_t kernel = 0;            ///< index in the ModuleTable
+  uint32_t grid[3] = {1, 1, 1};
+  uint32_t block[3] = {1, 1, 1};
+  uint32_t cluster[3] = {1, 1, 1};
+  uint32_t dynamic_shared_bytes = 0;
+  uint32_t max_dynamic_shared_bytes = 0;  ///< cudaFuncAttributeMaxDynamicSharedMemorySize
+  uint32_t cooperative = 0;
+  uint32_t programmatic_serialization = 0;
+  uint32_t device = 0;
+  uint64_t stream = 0;
+  uint32_t param_bytes = 0;
+  uint32_t reserved = 0;
+};
+
+}  // namespace cb::sim
