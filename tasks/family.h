@@ -87,22 +87,38 @@ struct Comparison {
 /// What one output region must hold. The oracle: it runs in the trusted rank, after the snapshot.
 class OutputCheck {
  public:
-  explicit OutputCheck(Region region) : region_(region) {}
+  OutputCheck(std::string label, Region region) : label_(std::move(label)), region_(region) {}
   virtual ~OutputCheck() = default;
 
+  /// What findings call it: "output", "output of call 2", "target".
+  const std::string& label() const { return label_; }
   const Region& region() const { return region_; }
   /// Compares bytes [offset, offset + actual.size()) of the region.
   virtual Comparison compare(uint64_t offset, std::span<const std::byte> actual) const = 0;
 
  private:
+  std::string label_;
   Region region_;
+};
+
+/// When the content of a rank's buffers is promised to exist.
+enum class Lifetime : uint8_t {
+  /// All inputs are there when the step starts, and stay until every rank is done.
+  kStep,
+  /// As in an application whose streams are not synchronised with each other: a rank's inputs
+  /// appear, and its outputs are poisoned, when that rank starts (a delayed rank starts late); its
+  /// outputs are read, and then its inputs overwritten with poison, as soon as that rank is done.
+  kRank,
 };
 
 /// Everything that one rank needs for one step.
 struct StepPlan {
-  Blob step;                                        ///< cb_step of the family
-  std::vector<Input> inputs;                        ///< written before go
+  /// cb_step of each cb_run of this step, in order; at least one. More than one: issued back to
+  /// back on the same stream, without waiting for the work of the earlier ones.
+  std::vector<Blob> calls;
+  std::vector<Input> inputs;
   std::vector<std::unique_ptr<OutputCheck>> outputs;
+  Lifetime lifetime = Lifetime::kStep;
   /// Inputs that must be unchanged after the step; compared with what was written. Every byte of
   /// the pool that is neither input nor output is a guard zone: poisoned and compared as well.
   bool inputs_constant = true;
@@ -113,10 +129,27 @@ struct StepKey {
   const RunKey* key = nullptr;
   std::string task_hash;
   std::string case_id;
-  int step = 0;
+  int step = 0;  ///< from 0; kWholeCase for what all steps share
+
+  static constexpr int kWholeCase = -1;
 
   /// Seed for `purpose` ("input rank 3", "count"), the same on every rank that asks for it.
   uint64_t seed(std::string_view purpose) const;
+};
+
+/// A key of a case that its family gives a meaning to: `count: [1, 64]`, `dtype: bf16`. It may
+/// also stand under `parameters` of the card, which then holds for every case.
+struct Parameter {
+  enum class Kind : uint8_t {
+    kNumbers,  ///< a number, a list or a range of them (Choice in card.h)
+    kWord,     ///< one of `words`
+    kFlag,     ///< true or false
+  };
+  std::string name;
+  Kind kind = Kind::kNumbers;
+  std::vector<std::string> words;
+  /// Its value where neither the case nor the card gives one; without it the key is required.
+  std::optional<std::string> fallback;
 };
 
 /// What traffic a step stands for, for algbw and busbw as nccl-tests defines them
@@ -127,13 +160,15 @@ struct Traffic {
   uint64_t count = 0;        ///< elements, for the table
 };
 
-/// One family: five in all. Stateless; `parameters` of the card select the variant.
+/// One family: five in all. Stateless; the parameters of card and case select the variant.
 class Family {
  public:
   virtual ~Family() = default;
   virtual std::string_view name() const = 0;
 
-  /// Checks the card's parameters of one case and throws Error(kConfig) through the card loader.
+  /// The keys that the card loader accepts for this family.
+  virtual std::vector<Parameter> parameters() const = 0;
+  /// Checks what `parameters` cannot say. Throws Error(kConfig); the loader adds file and line.
   virtual void validate(const Case& test_case) const = 0;
   virtual std::vector<BufferSpec> buffers(const Case& test_case) const = 0;
   virtual Blob args(const Case& test_case, int rank) const = 0;

@@ -14,6 +14,11 @@
 /// moment all ranks may start until the last rank is done: cb_run has returned, `stream` has been
 /// synchronised by the grader, and no other work of the rank is running. Work on other streams
 /// must be joined to `stream` (an event and cudaStreamWaitEvent).
+///
+/// Between steps the grader waits for all ranks. Within a step it does not: ranks may enter cb_run
+/// at any distance from each other, and a step may consist of several calls of cb_run that are
+/// issued back to back, each with its own buffers, without waiting for the work of the earlier
+/// ones. All ranks make the same calls in the same order.
 
 #include <cuda_runtime.h>
 #include <stddef.h>
@@ -79,9 +84,10 @@ cb_status cb_barrier(cb_context* context);
 /// can be passed. The caller closes what it received.
 cb_status cb_exchange_fds(cb_context* context, int fd, int* received);
 
-/// Scratch memory of the same kind as the task's buffers: zeroed, symmetric, 512-byte aligned,
-/// freed after cb_teardown. Collective: every rank asks for the same `bytes`. In cb_setup only.
-/// `span->peer` stays valid until cb_teardown returns.
+/// Scratch memory that every rank can reach: zeroed, symmetric, 512-byte aligned, freed after
+/// cb_teardown. Collective: every rank asks for the same `bytes`. In cb_setup only. `span->peer`
+/// stays valid until cb_teardown returns. CB_ERR_UNSUPPORTED where the task's statement says that
+/// there is none.
 cb_status cb_sym_alloc(cb_context* context, size_t bytes, cb_span* span);
 
 /// Call it in host loops that poll memory which a GPU writes. Costs about as much as a pause
@@ -96,7 +102,7 @@ typedef struct cb_step cb_step;
 /// they can be registered; the content of buffers is undefined until a step names them. `*state`
 /// is handed to the other two callbacks.
 cb_status cb_setup(cb_context* context, const cb_args* args, void** state);
-/// One step. `step` and what it points to are valid during the call.
+/// One call of a step. `step` and what it points to are valid during the call.
 cb_status cb_run(void* state, const cb_step* step, cudaStream_t stream);
 void cb_teardown(void* state);
 

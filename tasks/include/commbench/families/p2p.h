@@ -2,6 +2,10 @@
 
 /// Point-to-point transfers between pairs of ranks: 2p sends to 2p + 1. Where the world size is
 /// odd, the last rank is idle; its cb_run is called and has nothing to do.
+///
+/// Source, target and output of a step are there for the whole step: the source holds its data and
+/// the target may be written as soon as the sender's cb_run is called, whether or not the receiver
+/// has got that far, and all stay as they are until both are done.
 
 #include <commbench/task.h>
 
@@ -17,7 +21,7 @@ struct cb_args {
 
 struct cb_step {
   size_t bytes;                ///< may be 0, may change from step to step
-  uint64_t sequence;           ///< 1 for the first step of a case, then counting
+  uint64_t sequence;           ///< 1 for the first cb_run of a case, then counting
   /// The data to send: meaningful on the sender. `peer` is NULL where the task does not give peers
   /// access to it.
   cb_span source;
@@ -25,6 +29,6 @@ struct cb_step {
   /// task gives peers access.
   cb_span target;
   /// For tasks with a consumer: the receiver copies `target` here after the data has arrived.
-  /// Local to the receiver; all fields zero where the task has no consumer.
+  /// Not accessible to peers; all fields zero where the task has no consumer.
   cb_span output;
 };
