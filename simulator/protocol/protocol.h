@@ -38,29 +38,36 @@ enum class Op : uint16_t {
   kInvalid = 0,
 
   // Threads, time, control. First request of every connection is kHello.
-  kHello,         ///< a0 version. Payload of the reply: HelloReply, then DeviceInfo[num_devices]
-  kBye,           ///< (1) this thread ends
+  kHello,         ///< a0 version, a1 the thread's id in its own PID namespace (a hint).
+                  ///< Payload of the reply: HelloReply, then DeviceInfo[num_devices]
+  kBye,           ///< (1) this thread ends; a0 1: so does the process, without saying it per thread
   kThreadNew,     ///< r0 thread id; descriptors of its connection and staging come along
   kThreadJoin,    ///< a0 thread id; returns when it has said kBye or is gone
   kTimeNow,       ///< r0 virtual time of this thread, ns since the start of the job
-  kSleep,         ///< a0 ns; returns that much later in virtual time
+  kSleep,         ///< a0 ns; returns that much later in virtual time. a1 1: kThreadWake ends it
+                  ///< early; r0 1 if it did
   kRelax,         ///< cb_relax: lets virtual time go on a little
   kControlWait,   ///< a0 Phase just finished (kNone at start), a1 cb_status; payload: error text.
                   ///< Returns when the trusted rank starts the next phase: r0 Phase
   kAllgather,     ///< payload: this rank's bytes. Reply payload: world_size times as many
   kBarrier,       ///< bootstrap barrier
   kSymAlloc,      ///< a0 bytes. Reply payload: u64 address per rank; r0 multicast address or 0
+  kThreadWake,    ///< (1) a0 thread id of this process: ends its present or next kSleep that may be
+                  ///< ended. Wakes are not counted: two before one sleep are one
+  kKernelOutput,  ///< Reply payload: text that kernels of this process printed (vprintf) and that
+                  ///< was not fetched yet; r0 bytes that remain
 
   // Modules.
   kModuleLoad,    ///< a0 fatbin bytes, in staging [0, a0), or a1 != 0: bytes continue, r0 unset.
                   ///< r0 module id, r1 bytes of the ModuleTable now in staging
   kModuleUnload,  ///< (1) a0 module id
-  kSymbolAddress, ///< a0 module id, a1 variable index: r0 address on the current device, r1 bytes
+  kSymbolAddress, ///< a0 module id, a1 variable index, a2 device: r0 address there, r1 bytes
 
-  // Memory. `device` is the calling thread's current device unless given.
+  // Memory. Which device is current is known to the client only, so that every request says it.
   kMalloc,        ///< a0 bytes, a1 device: r0 address
   kFree,          ///< a0 address; waits for the device like cudaFree
-  kHostAlloc,     ///< a0 bytes, a1 cudaHostAlloc flags: r0 address; a memfd comes along
+  kHostAlloc,     ///< a0 bytes, a1 cudaHostAlloc flags, a2 device: r0 address; a memfd of whole
+                  ///< pages comes along
   kHostFree,      ///< a0 address
   kPointerInfo,   ///< a0 address: r0 PointerKind, r1 device, r2 allocation base, r3 its bytes
   kMemInfo,       ///< a0 device: r0 free, r1 total
@@ -68,6 +75,8 @@ enum class Op : uint16_t {
   kIpcGetMem,     ///< a0 address: r0, r1 token
   kIpcOpenMem,    ///< a0, a1 token, a2 device: r0 address (of the allocation)
   kIpcCloseMem,   ///< a0 address
+  kDeviceReset,   ///< a0 device: waits for it, then frees all that this process has on it (memory,
+                  ///< streams, events, peer access, module instances)
 
   // Streams and events. Ids are chosen by the client, unique per process; kNullStream is the
   // legacy default stream of the device given, kPerThreadStream that of the thread.
@@ -77,14 +86,14 @@ enum class Op : uint16_t {
   kStreamQuery,   ///< a0 id, a1 device: status cudaSuccess or cudaErrorNotReady
   kStreamWait,    ///< (1) a0 stream, a1 device, a2 event
   kDeviceSync,    ///< a0 device
-  kEventCreate,   ///< (1) a0 id, a1 flags
+  kEventCreate,   ///< (1) a0 id, a1 flags, a2 device
   kEventDestroy,  ///< (1) a0 id
   kEventRecord,   ///< (1) a0 event, a1 stream, a2 device
   kEventSync,     ///< a0 event
   kEventQuery,    ///< a0 event
   kEventElapsed,  ///< a0 start, a1 end: r0 picoseconds between them (two's complement)
   kIpcGetEvent,   ///< a0 event: r0, r1 token
-  kIpcOpenEvent,  ///< a0, a1 token, a2 new event id
+  kIpcOpenEvent,  ///< a0, a1 token, a2 new event id, a3 device
 
   // Work. A pageable address is one outside the window; its bytes are in staging.
   kMemcpy,        ///< a0 dst, a1 src, a2 bytes, a3 stream, a4 device, flags CopyFlag
@@ -109,6 +118,7 @@ enum CopyFlag : uint16_t {
   kCopyDstPageable = 4,    ///< deliver the bytes into staging; such a request is never one-way
   kCopyContinues = 8,      ///< a further piece of the same call: no fixed cost is charged
   kCopyPeer = 16,          ///< cudaMemcpyPeer*: no peer access needed
+  kCopyOneWay = 32,        ///< no reply: with kCopyAsync and without a pageable side only
 };
 
 struct Request {
@@ -124,7 +134,7 @@ struct Reply {
   int32_t status = 0;      ///< cudaError_t; for bootstrap requests cb_status
   uint32_t payload_bytes = 0;
   uint64_t sequence = 0;
-  uint64_t results[6] = {};
+  uint64_t results[6] = {};  ///< [5] of every reply: bytes that kKernelOutput would deliver
 };
 static_assert(sizeof(Reply) == 64);
 
@@ -184,7 +194,8 @@ struct KernelInfo {
   uint32_t max_threads = 0;     ///< per block
   uint32_t ptx_version = 0;     ///< 90 for PTX 9.0
   uint32_t binary_version = 0;  ///< 90 for sm_90
-  uint32_t required_cluster = 0;  ///< blocks per cluster that the kernel insists on, 0 none
+  uint32_t required_cluster[3] = {};  ///< shape that the kernel insists on; all 0: none
+  uint32_t constant_bytes = 0;  ///< of the __constant__ variables that it uses
 };
 
 struct ParamInfo {
@@ -219,7 +230,7 @@ struct Launch {
   uint32_t device = 0;
   uint64_t stream = 0;
   uint32_t param_bytes = 0;
-  uint32_t reserved = 0;
+  int32_t priority = 0;           ///< as of a stream: lower is more urgent
 };
 
 }  // namespace cb::sim
