@@ -1,0 +1,34 @@
+#pragma once
+
+#include <linux/filter.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sandbox/box_protocol.h"
+
+namespace cb::box {
+
+/// Replaces /tmp, /dev/shm and /proc by mounts that bubblewrap cannot make: capped inodes, nothing
+/// of the machine in /proc. Returns the MissingLayer bits of what the kernel refused.
+uint32_t tighten_mounts(const Plan& plan);
+
+/// Forbids new user namespaces below this one and gives up every capability except the one with
+/// which boxinit watches its processes. Returns 0, or -1 with errno.
+int drop_capabilities();
+/// Gives up the rest, for the payload's process. Returns 0, or -1 with errno.
+int drop_all_capabilities();
+
+/// Applies the plan's rlimits to this process. Returns 0, or -1 with errno.
+int apply_limits(const Plan& plan);
+
+/// The landlock ABI of this kernel, 0 without landlock.
+uint32_t landlock_abi();
+/// Restricts this process to reading and executing what the jail has, writing to /tmp and
+/// /dev/shm, and to signals and abstract sockets of its own. Returns 0, or -1 with errno.
+int apply_landlock(uint32_t abi);
+
+/// Installs the filter; returns its listener descriptor (close-on-exec), or -1 with errno.
+int apply_filter(const sock_filter* instructions, size_t count);
+
+}  // namespace cb::box
