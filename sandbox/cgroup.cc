@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -26,6 +27,7 @@ namespace cb {
 namespace {
 
 constexpr const char* kSupervisorLeaf = "/commbench-supervisor";
+constexpr const char* kChildPrefix = "commbench-";
 
 bool write_control(const std::string& path, const std::string& text) {
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -119,11 +121,30 @@ Result<std::string> prepare_version_2(std::string base) {
   return base;
 }
 
+// A harness that was killed could not remove its children. The kernel refuses to remove a folder
+// in use; the age spares one that another harness has made and not yet filled.
+void remove_leftovers(const std::string& parent) {
+  constexpr auto kOld = std::chrono::minutes(1);
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
+    std::string name = entry.path().filename().string();
+    auto written = entry.last_write_time(error);
+    if (error || name.rfind(kChildPrefix, 0) != 0) continue;
+    if (std::filesystem::file_time_type::clock::now() - written > kOld) {
+      ::rmdir(entry.path().c_str());
+    }
+  }
+}
+
 const CgroupLayout& own_layout() {
   static const CgroupLayout layout = [] {
     Result<std::string> self = read_file("/proc/self/cgroup");
     Result<std::string> mounts = read_file("/proc/self/mountinfo");
-    return self && mounts ? locate_cgroups(*self, *mounts) : CgroupLayout{};
+    CgroupLayout found = self && mounts ? locate_cgroups(*self, *mounts) : CgroupLayout{};
+    for (const std::string& folder : {found.memory_folder, found.pids_folder, found.cpu_folder}) {
+      remove_leftovers(folder);
+    }
+    return found;
   }();
   return layout;
 }
@@ -174,7 +195,7 @@ CgroupLayout locate_cgroups(const std::string& self_cgroup, const std::string& m
 Cgroup Cgroup::create(uint64_t memory_bytes, unsigned processes) {
   static std::atomic<unsigned> counter{0};
   const CgroupLayout& layout = own_layout();
-  std::string name = fmt::format("commbench-{}-{}", ::getpid(), counter++);
+  std::string name = fmt::format("{}{}-{}", kChildPrefix, ::getpid(), counter++);
   std::string memory_text = fmt::format("{}", memory_bytes);
   // boxinit is one of the tasks here; boxinit's watchdog ends the jail at `processes` itself.
   std::string pids_text = fmt::format("{}", processes + 1);

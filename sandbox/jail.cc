@@ -77,8 +77,12 @@ UniqueFd plan_file(const JailSpec& spec, const std::vector<sock_filter>& filter,
   const JailLimits& limits = spec.limits;
   box::Plan plan;
   plan.memory_bytes = limits.memory_bytes;
-  // The daemon maps whole devices and touches little of them.
-  plan.data_bytes = spec.profile == JailProfile::kDaemon ? 0 : limits.memory_bytes;
+  // The daemon maps whole devices and touches little of them. Elsewhere the kernel counts a
+  // thread's whole stack, touched or not.
+  constexpr uint64_t kStackBytes = 8 << 20;
+  plan.data_bytes = spec.profile == JailProfile::kDaemon
+                        ? 0
+                        : limits.memory_bytes + limits.processes * kStackBytes;
   plan.cpu_s = limits.cpu_s;
   plan.file_bytes = limits.file_bytes;
   plan.tmp_bytes = limits.tmp_bytes;
