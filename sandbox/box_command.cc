@@ -179,7 +179,11 @@ BoxCommand box_command(const JailSpec& spec, const std::string& boxinit) {
   std::string shm_bytes = std::to_string(spec.limits.shm_bytes);
   builder.add({"--perms", "1777", "--size", tmp_bytes, "--tmpfs", "/tmp"});
   builder.add({"--perms", "1777", "--size", shm_bytes, "--tmpfs", "/dev/shm"});
-  if (spec.scope == JailScope::kJob) builder.add({"--ro-bind", "/sys", "/sys"});
+  // CUDA's driver finds its devices through sysfs; the cgroups in there are no business of its.
+  if (spec.scope == JailScope::kJob) {
+    builder.add({"--ro-bind", "/sys", "/sys", "--size", "4096", "--tmpfs", "/sys/fs"});
+    builder.add({"--remount-ro", "/sys/fs"});
+  }
   builder.show(boxinit, kBoxinitInside);
   for (const auto& [host_path, jail_path] : spec.read_only) builder.show(host_path, jail_path);
   builder.add({"--remount-ro", "/dev", "--remount-ro", "/", "--", kBoxinitInside});

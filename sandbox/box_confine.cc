@@ -165,14 +165,14 @@ uint32_t landlock_abi() {
   return abi > 0 ? static_cast<uint32_t>(abi) : 0;
 }
 
-int apply_landlock(uint32_t abi) {
+int apply_landlock(uint32_t abi, bool cut_channels) {
   RulesetAttributes attributes{file_rights_of(abi), 0, 0};
   size_t attribute_bytes = sizeof(uint64_t);
-  if (abi >= 4) {
+  if (cut_channels && abi >= 4) {
     attributes.handled_access_net = kAllNet;
     attribute_bytes = 2 * sizeof(uint64_t);
   }
-  if (abi >= 6) {
+  if (cut_channels && abi >= 6) {
     attributes.scoped = kScopeAll;
     attribute_bytes = 3 * sizeof(uint64_t);
   }

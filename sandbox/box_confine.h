@@ -24,9 +24,10 @@ int apply_limits(const Plan& plan);
 
 /// The landlock ABI of this kernel, 0 without landlock.
 uint32_t landlock_abi();
-/// Restricts this process to reading and executing what the jail has, writing to /tmp and
-/// /dev/shm, and to signals and abstract sockets of its own. Returns 0, or -1 with errno.
-int apply_landlock(uint32_t abi);
+/// Restricts this process to reading and executing what the jail has, and to writing to /tmp and
+/// /dev/shm; with `cut_channels` also to no TCP, and to signals and abstract sockets of its own.
+/// Returns 0, or -1 with errno.
+int apply_landlock(uint32_t abi, bool cut_channels);
 
 /// Installs the filter; returns its listener descriptor (close-on-exec), or -1 with errno.
 int apply_filter(const sock_filter* instructions, size_t count);

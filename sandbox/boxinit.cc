@@ -148,7 +148,8 @@ PayloadEnds place_descriptors(const Plan& plan, PayloadEnds ends) {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
-  if (abi != 0 && apply_landlock(abi) != 0) fail(ends.control, Step::kLandlock);
+  if (abi != 0 && apply_landlock(abi, plan.job_scope == 0) != 0)
+    fail(ends.control, Step::kLandlock);
   if (apply_limits(plan) != 0) fail(ends.control, Step::kLimits);
   if ((plan.without_layers & kSyscallFilter) == 0) {
     int listener = apply_filter(loaded.filter, plan.filter_instructions);

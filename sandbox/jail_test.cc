@@ -170,6 +170,13 @@ TEST(JailTest, MemoryBombsEndTheJail) {
   }
 }
 
+TEST(JailTest, CgroupsAloneCatchMemoryBombs) {
+  JailSpec spec = attack("memory_in_child_only", kWatchdog);
+  CompletedJail done = run_jailed(spec, 20'000);
+  if (done.outcome.assurance != "full") GTEST_SKIP() << done.outcome.assurance;
+  EXPECT_EQ(done.outcome.limit, LimitHit::kMemory);
+}
+
 TEST(JailTest, ReservedAddressSpaceIsNotMemory) {
   CompletedJail done = run_jailed(attack("reserve_terabytes"), 10'000);
   EXPECT_EQ(done.outcome.status.describe(), "exit code 0");

@@ -338,7 +338,7 @@ std::vector<sock_filter> build_filter(JailProfile profile, JailScope scope) {
   // clone3 hides its flags behind a pointer; ENOSYS makes the C library use clone.
   filter.allow_if("clone", 0, kNamespaceFlags, 0);
   filter.allow_if("socketpair", 0, kLow32, AF_UNIX);
-  if (profile != JailProfile::kBuild) filter.allow(kConnectedSockets);
+  filter.allow(kConnectedSockets);
   if (scope == JailScope::kJob) {
     add_job_rules(filter);
   } else {
