@@ -20,10 +20,10 @@ struct Case;  // card.h
 /// One buffer of the pool. The grader allocates the same buffers, in the same order, on every rank
 /// of a case before cb_setup.
 struct BufferSpec {
-  std::string label;         ///< for findings: "input 0", "output 1"
+  std::string label;  ///< for findings: "input 0", "output 1"
   uint64_t bytes = 0;
-  bool peer_access = true;   ///< peers get its address and may touch it
-  bool multicast = false;    ///< give a multicast address where the platform has one
+  bool peer_access = true;  ///< peers get its address and may touch it
+  bool multicast = false;   ///< give a multicast address where the platform has one
   /// Large address range of which a case touches little: never filled or read as a whole.
   bool sparse = false;
 };
@@ -37,7 +37,7 @@ struct Blob {
     kMulticast,  ///< the buffer's multicast address + offset, or NULL where there is none
   };
   struct Patch {
-    uint32_t at = 0;         ///< byte in `bytes` where the 8-byte address goes
+    uint32_t at = 0;  ///< byte in `bytes` where the 8-byte address goes
     Target target = Target::kBlob;
     uint32_t buffer = 0;
     int32_t rank = 0;
@@ -70,10 +70,10 @@ struct Input {
 
 /// One wrong element, for the finding.
 struct Mismatch {
-  uint64_t element = 0;      ///< index within the output as the task's statement counts
+  uint64_t element = 0;  ///< index within the output as the task's statement counts
   std::string expected;
   std::string actual;
-  std::string note;          ///< what the value looks like: "own input", "poison", "rank 2's data"
+  std::string note;  ///< what the value looks like: "own input", "poison", "rank 2's data"
 };
 
 struct Comparison {
@@ -155,9 +155,9 @@ struct Parameter {
 /// What traffic a step stands for, for algbw and busbw as nccl-tests defines them
 /// (doc/PERFORMANCE.md): algbw = bytes / time, busbw = algbw * bus_factor.
 struct Traffic {
-  uint64_t bytes = 0;        ///< nccl-tests' "size" of the operation
+  uint64_t bytes = 0;  ///< nccl-tests' "size" of the operation
   double bus_factor = 1;
-  uint64_t count = 0;        ///< elements, for the table
+  uint64_t count = 0;  ///< elements, for the table
 };
 
 /// One family: five in all. Stateless; the parameters of card and case select the variant.

@@ -1,0 +1,14 @@
+#include "tasks/poison.h"
+
+#include <fmt/format.h>
+
+#include "tasks/content.h"
+
+namespace cb::tasks {
+
+std::shared_ptr<const Content> poison(const StepKey& key, int rank, uint32_t buffer) {
+  return std::make_shared<RandomContent>(
+      key.seed(fmt::format("poison rank {} buffer {}", rank, buffer)));
+}
+
+}  // namespace cb::tasks
