@@ -1,0 +1,109 @@
+#include "simulator/shims/client/functions.h"
+
+#include <algorithm>
+
+#include "simulator/protocol/occupancy.h"
+#include "simulator/shims/client/errors.h"
+#include "simulator/shims/client/launch.h"
+#include "simulator/shims/client/thread.h"
+
+namespace cb::sim::client {
+namespace {
+
+int blocks_with(const Kernel& kernel, int block_size, uint64_t dynamic_shared_bytes) {
+  const DeviceInfo& device = device_info(this_thread().device());
+  uint64_t shared = kernel.info->static_shared_bytes + dynamic_shared_bytes;
+  if (shared > device.shared_per_block_optin_bytes ||
+      block_size > max_threads_per_block(device, *kernel.info)) {
+    return 0;
+  }
+  BlockShape shape;
+  shape.threads = static_cast<uint32_t>(block_size);
+  shape.registers_per_thread = kernel.info->registers;
+  shape.shared_bytes = shared;
+  return static_cast<int>(blocks_per_sm(device, shape));
+}
+
+}  // namespace
+
+cudaFuncAttributes function_attributes(const Kernel& kernel, int device) {
+  const KernelInfo& info = *kernel.info;
+  const KernelSettings& settings = kernel.settings[device];
+  cudaFuncAttributes attributes = {};
+  attributes.sharedSizeBytes = info.static_shared_bytes;
+  attributes.constSizeBytes = info.constant_bytes;
+  attributes.localSizeBytes = info.local_bytes;
+  attributes.maxThreadsPerBlock = max_threads_per_block(device_info(device), info);
+  attributes.numRegs = static_cast<int>(info.registers);
+  attributes.ptxVersion = static_cast<int>(info.ptx_version);
+  attributes.binaryVersion = static_cast<int>(info.binary_version);
+  attributes.maxDynamicSharedSizeBytes =
+      static_cast<int>(max_dynamic_shared_bytes(device_info(device), info, settings));
+  attributes.preferredShmemCarveout = settings.shared_carveout_percent;
+  attributes.clusterDimMustBeSet = info.required_cluster[0] > 0;
+  attributes.requiredClusterWidth = static_cast<int>(info.required_cluster[0]);
+  attributes.requiredClusterHeight = static_cast<int>(info.required_cluster[1]);
+  attributes.requiredClusterDepth = static_cast<int>(info.required_cluster[2]);
+  attributes.nonPortableClusterSizeAllowed = settings.nonportable_cluster;
+  return attributes;
+}
+
+cudaError_t set_function_attribute(Kernel& kernel, int device, int attribute, int value) {
+  KernelSettings& settings = kernel.settings[device];
+  switch (attribute) {
+    case cudaFuncAttributeMaxDynamicSharedMemorySize: {
+      uint64_t limit = device_info(device).shared_per_block_optin_bytes;
+      if (value < 0 || uint64_t{kernel.info->static_shared_bytes} + value > limit) {
+        return cudaErrorInvalidValue;
+      }
+      settings.max_dynamic_shared_bytes = value;
+      return cudaSuccess;
+    }
+    case cudaFuncAttributePreferredSharedMemoryCarveout:
+      if (value < cudaSharedmemCarveoutDefault || value > 100) return cudaErrorInvalidValue;
+      settings.shared_carveout_percent = value;
+      return cudaSuccess;
+    case cudaFuncAttributeNonPortableClusterSizeAllowed:
+      if (value != 0 && value != 1) return cudaErrorInvalidValue;
+      settings.nonportable_cluster = value == 1;
+      return cudaSuccess;
+    case cudaFuncAttributeClusterSchedulingPolicyPreference:
+      if (value == cudaClusterSchedulingPolicyDefault) return cudaSuccess;
+      return CB_REFUSE("cudaFuncAttributeClusterSchedulingPolicyPreference");
+    case cudaFuncAttributeRequiredClusterWidth:
+    case cudaFuncAttributeRequiredClusterHeight:
+    case cudaFuncAttributeRequiredClusterDepth:
+      return CB_REFUSE("cudaFuncAttributeRequiredCluster* (set at run time)");
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+
+cudaError_t parameter_info(const Kernel& kernel, size_t index, size_t* offset, size_t* bytes) {
+  if (index >= kernel.info->num_params) return cudaErrorInvalidValue;
+  const ParamInfo& param = kernel.module->params[kernel.info->first_param + index];
+  if (offset != nullptr) *offset = param.offset;
+  if (bytes != nullptr) *bytes = param.bytes;
+  return cudaSuccess;
+}
+
+cudaError_t active_blocks(const Kernel& kernel, int block_size, size_t dynamic_shared_bytes,
+                          int* num_blocks) {
+  if (num_blocks == nullptr || block_size <= 0) return cudaErrorInvalidValue;
+  *num_blocks = blocks_with(kernel, block_size, dynamic_shared_bytes);
+  return cudaSuccess;
+}
+
+cudaError_t available_shared_bytes(const Kernel& kernel, int num_blocks, int block_size,
+                                   size_t* bytes) {
+  if (bytes == nullptr || num_blocks <= 0 || block_size <= 0) return cudaErrorInvalidValue;
+  if (blocks_with(kernel, block_size, 0) < num_blocks) return cudaErrorInvalidValue;
+  const DeviceInfo& device = device_info(this_thread().device());
+  uint64_t share = device.shared_per_sm_bytes / num_blocks / kSharedUnitBytes * kSharedUnitBytes;
+  uint64_t fixed = device.reserved_shared_per_block_bytes + kernel.info->static_shared_bytes;
+  uint64_t most = device.shared_per_block_optin_bytes - kernel.info->static_shared_bytes;
+  *bytes = std::min(share > fixed ? share - fixed : 0, most);
+  return cudaSuccess;
+}
+
+}  // namespace cb::sim::client

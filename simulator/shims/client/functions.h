@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "simulator/shims/client/modules.h"
+
+namespace cb::sim::client {
+
+// All of these want a kernel that is loaded.
+
+cudaFuncAttributes function_attributes(const Kernel& kernel, int device);
+/// A cudaFuncAttribute; CUfunction_attribute has the same numbers for what can be set.
+cudaError_t set_function_attribute(Kernel& kernel, int device, int attribute, int value);
+/// Offset and size of a parameter; both results may be NULL.
+cudaError_t parameter_info(const Kernel& kernel, size_t index, size_t* offset, size_t* bytes);
+
+/// Occupancy on the current device.
+cudaError_t active_blocks(const Kernel& kernel, int block_size, size_t dynamic_shared_bytes,
+                          int* num_blocks);
+/// Dynamic shared memory that each of `num_blocks` resident blocks can have.
+cudaError_t available_shared_bytes(const Kernel& kernel, int num_blocks, int block_size,
+                                   size_t* bytes);
+
+}  // namespace cb::sim::client
