@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -68,11 +69,7 @@ class CommandBuilder {
   }
 
   void show(const std::string& host_path, const std::string& jail_path) {
-    if (jail_path.empty() || jail_path.front() != '/' ||
-        jail_path.find("/../") != std::string::npos) {
-      throw Error(ErrorCode::kUsage,
-                  fmt::format("jail path \"{}\" is not absolute and plain", jail_path));
-    }
+    check_plain(jail_path);
     std::error_code error;
     fs::path real = fs::canonical(host_path, error);
     if (error) {
@@ -92,9 +89,35 @@ class CommandBuilder {
     }
   }
 
+  void write(const std::string& jail_path, const std::string& content) {
+    check_plain(jail_path);
+    UniqueFd file(::memfd_create("file", MFD_CLOEXEC));
+    if (!file ||
+        ::write(file.get(), content.data(), content.size()) !=
+            static_cast<ssize_t>(content.size()) ||
+        ::lseek(file.get(), 0, SEEK_SET) != 0) {
+      throw system_error("write " + jail_path + " for a jail");
+    }
+    add_copy(std::move(file), jail_path, "0444");
+  }
+
   BoxCommand take() { return std::move(command_); }
 
  private:
+  static void check_plain(const std::string& jail_path) {
+    if (jail_path.empty() || jail_path.front() != '/' ||
+        jail_path.find("/../") != std::string::npos) {
+      throw Error(ErrorCode::kUsage,
+                  fmt::format("jail path \"{}\" is not absolute and plain", jail_path));
+    }
+  }
+
+  void add_copy(UniqueFd file, const std::string& jail_path, const char* permissions) {
+    int number = kFirstCopyFd + static_cast<int>(command_.copies.size());
+    add({"--perms", permissions, "--file", std::to_string(number), jail_path});
+    command_.copies.push_back(std::move(file));
+  }
+
   void copy(const fs::path& from, const std::string& to) {
     UniqueFd fd(::open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!fd) throw system_error("open " + from.string());
@@ -108,9 +131,7 @@ class CommandBuilder {
                       from.string(), kMaxCopiedBytes >> 20));
     }
     bool executable = others_can(from, S_IXOTH) || ::access(from.c_str(), X_OK) == 0;
-    int number = kFirstCopyFd + static_cast<int>(command_.copies.size());
-    add({"--perms", executable ? "0555" : "0444", "--file", std::to_string(number), to});
-    command_.copies.push_back(std::move(fd));
+    add_copy(std::move(fd), to, executable ? "0555" : "0444");
   }
 
   bool private_paths_need_copies_;
@@ -143,10 +164,10 @@ void add_machine_files(CommandBuilder& builder, JailProfile profile) {
 
 void add_devices(CommandBuilder& builder, const JailSpec& spec) {
   builder.add({"--perms", "0755", "--size", "65536", "--tmpfs", "/dev"});
-  std::vector<std::string> devices = {"/dev/null", "/dev/urandom"};
+  std::vector<std::string> devices = {"/dev/null"};
   // An endless file is a way to make a compiler use up its memory.
   if (spec.profile != JailProfile::kBuild) {
-    devices.insert(devices.end(), {"/dev/zero", "/dev/random"});
+    devices.insert(devices.end(), {"/dev/zero", "/dev/random", "/dev/urandom"});
   }
   devices.insert(devices.end(), spec.devices.begin(), spec.devices.end());
   for (const std::string& path : devices) builder.add({"--dev-bind", path, path});
@@ -186,6 +207,7 @@ BoxCommand box_command(const JailSpec& spec, const std::string& boxinit) {
   }
   builder.show(boxinit, kBoxinitInside);
   for (const auto& [host_path, jail_path] : spec.read_only) builder.show(host_path, jail_path);
+  for (const auto& [jail_path, content] : spec.files) builder.write(jail_path, content);
   builder.add({"--remount-ro", "/dev", "--remount-ro", "/", "--", kBoxinitInside});
   return builder.take();
 }

@@ -59,6 +59,8 @@ struct JailSpec {
   /// {host path, jail path} of files and folders, read-only. When the harness is root, a path that
   /// others cannot read is copied in instead of bound, up to 64 MiB in all.
   std::vector<std::pair<std::string, std::string>> read_only;
+  /// {jail path, content} of files that exist only in the jail, read-only and executable by no one.
+  std::vector<std::pair<std::string, std::string>> files;
   /// Device nodes, by the same path inside and outside; kJob only.
   std::vector<std::string> devices;
   std::vector<std::pair<int, int>> fds;  ///< {our descriptor, its number in the jail (>= 3)}

@@ -299,6 +299,14 @@ TEST(JailTest, FilesOfAClosedFolderAreCopiedIn) {
   EXPECT_FALSE(done.outcome.status.success());
 }
 
+TEST(JailTest, GivenContentAppearsAsReadOnlyFiles) {
+  JailSpec spec = shell("cat /box/a/one /box/two; echo x > /box/two; chmod 700 /box/two");
+  spec.files = {{"/box/a/one", "first "}, {"/box/two", "second"}};
+  CompletedJail done = run_jailed(spec, 10'000);
+  EXPECT_EQ(done.standard_output, "first second");
+  EXPECT_FALSE(done.outcome.status.success());
+}
+
 TEST(JailTest, AProgramThatDoesNotExistIsASetupFailure) {
   JailSpec spec;
   spec.argv = {"/no/such/program"};

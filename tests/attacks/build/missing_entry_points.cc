@@ -1,0 +1,3 @@
+// expect: compile_error
+// reason: cb_setup is not defined
+int cb_setup() { return 0; }  // C++ linkage

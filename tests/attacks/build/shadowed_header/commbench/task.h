@@ -1,0 +1,1 @@
+#error the candidate's own header hides the harness's
