@@ -130,8 +130,8 @@ bool parse_function(ParserContext& context, const Linkage& linkage, bool is_entr
     if (!BodyParser(context, function).parse()) return false;
     function.is_weak |= context.module.functions[index].is_weak;
     context.module.functions[index] = std::move(function);
-  } else if (!cursor.expect(';', "the declaration of a function")) {
-    return false;
+  } else if (!cursor.accept(';')) {
+    return cursor.unexpected("the body of a function, or \";\"");
   }
   context.symbols.close_scope();
   return true;

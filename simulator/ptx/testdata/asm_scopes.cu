@@ -13,7 +13,9 @@ __device__ inline void wait_for(const uint32_t* flag, uint32_t value) {
       "@P1 bra DONE;\n\t"
       "bra LAB_WAIT;\n"
       "DONE:\n\t"
-      "}" ::"l"(flag), "r"(value) : "memory");
+      "}" ::"l"(flag),
+      "r"(value)
+      : "memory");
 }
 
 __device__ inline uint64_t swap_halves(uint64_t x) {

@@ -29,11 +29,22 @@ __global__ void __cluster_dims__(2, 1, 1) spill(float* data, int n) {
   for (int i = 0; i < 16; ++i) local[i] = data[i];
   for (int i = 0; i < n; ++i) local[data[i] > 0 ? i & 15 : 3] += 0.5f;
   switch (n) {
-    case 0: data[0] = local[1]; break;
-    case 1: data[1] = local[2] * 3; break;
-    case 2: data[2] = local[3] - 1; break;
-    case 3: data[3] = sqrtf(local[4]); break;
-    case 4: data[4] = local[5] / local[6]; break;
-    default: data[n] = local[n & 15];
+    case 0:
+      data[0] = local[1];
+      break;
+    case 1:
+      data[1] = local[2] * 3;
+      break;
+    case 2:
+      data[2] = local[3] - 1;
+      break;
+    case 3:
+      data[3] = sqrtf(local[4]);
+      break;
+    case 4:
+      data[4] = local[5] / local[6];
+      break;
+    default:
+      data[n] = local[n & 15];
   }
 }
