@@ -238,7 +238,7 @@ Result<const FatbinEntry*> select_ptx(const Fatbin& fatbin, unsigned arch) {
     return entry.kind == FatbinEntry::Kind::kPtx;
   });
   return broken(
-      "{} for a device of sm_{}: it holds {}. Build with nvcc -gencode "
+      "{} a device of sm_{}: it holds {}. Build with nvcc -gencode "
       "arch=compute_{},code=compute_{}",
       has_ptx ? "no PTX that fits" : "SASS only, no PTX for", arch, list(fatbin), arch, arch);
 }
