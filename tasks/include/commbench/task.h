@@ -56,9 +56,9 @@ typedef enum cb_redop { CB_SUM = 0, CB_PROD = 1, CB_MIN = 2, CB_MAX = 3 } cb_red
 /// Device memory that every rank has, with the addresses under which this rank's GPU reaches each
 /// copy. `bytes` is the size on every rank.
 typedef struct cb_span {
-  void* local;         ///< this rank's memory
-  void* const* peer;   ///< [world_size]; peer[rank] == local; NULL if peers cannot reach it
-  void* multicast;     ///< address that reaches all copies at once (multimem.*), or NULL
+  void* local;        ///< this rank's memory
+  void* const* peer;  ///< [world_size]; peer[rank] == local; NULL if peers cannot reach it
+  void* multicast;    ///< address that reaches all copies at once (multimem.*), or NULL
   size_t bytes;
 } cb_span;
 
@@ -67,9 +67,9 @@ typedef struct cb_context cb_context;
 
 int cb_rank(const cb_context* context);
 int cb_world_size(const cb_context* context);
-int cb_node(const cb_context* context);       ///< node of this rank, from 0
+int cb_node(const cb_context* context);  ///< node of this rank, from 0
 int cb_num_nodes(const cb_context* context);
-int cb_device(const cb_context* context);     ///< CUDA device of this rank; already current
+int cb_device(const cb_context* context);  ///< CUDA device of this rank; already current
 /// Node and CUDA device (as numbered on its node) of any rank.
 int cb_node_of(const cb_context* context, int rank);
 int cb_device_of(const cb_context* context, int rank);

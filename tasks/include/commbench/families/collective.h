@@ -5,8 +5,8 @@
 ///   all-reduce      input[count]      output[count]      output = reduction over the ranks' inputs
 ///   all-gather      input[count]      output[N * count]  output[r * count ..] = rank r's input
 ///   reduce-scatter  input[N * count]  output[count]      output = reduction of block `rank`
-///   all-to-all      input[N * count]  output[N * count]  output[r * count ..] = block `rank` of rank r
-///   broadcast       input[count]      output[count]      output = input of rank `root`
+///   all-to-all      input[N * count]  output[N * count]  output[r * count ..] = block `rank` of
+///   rank r broadcast       input[count]      output[count]      output = input of rank `root`
 ///
 /// A rank's buffers belong to a call only while that rank works on it, as in an application whose
 /// streams are not synchronised with each other:
@@ -29,24 +29,24 @@ typedef enum cb_collective {
 struct cb_args {
   cb_collective collective;
   cb_dtype dtype;
-  cb_redop redop;              ///< for reductions
-  size_t max_count;            ///< the largest `count` of any step
+  cb_redop redop;    ///< for reductions
+  size_t max_count;  ///< the largest `count` of any step
   uint32_t num_buffers;
-  const cb_span* buffers;      ///< [num_buffers]: every step's input and output lie in these
+  const cb_span* buffers;  ///< [num_buffers]: every step's input and output lie in these
 };
 
 /// Counts, buffers and offsets are the same on every rank; contents are not.
 struct cb_step {
-  size_t count;                ///< may be 0, may change from step to step
-  int root;                    ///< for broadcast, else 0
+  size_t count;  ///< may be 0, may change from step to step
+  int root;      ///< for broadcast, else 0
   /// This call's data inside args->buffers[input_buffer] and args->buffers[output_buffer]; only
   /// element-aligned. `peer[r]` is where rank r's input or output lies.
   cb_span input;
   cb_span output;
   uint32_t input_buffer;
   uint32_t output_buffer;
-  size_t input_offset;         ///< bytes
-  size_t output_offset;        ///< bytes
+  size_t input_offset;   ///< bytes
+  size_t output_offset;  ///< bytes
   /// Input and output overlap: all-reduce and broadcast have them at the same address, for
   /// all-gather input = output + rank * count elements, for reduce-scatter
   /// output = input + rank * count elements; the offset that depends on the rank is the one

@@ -12,16 +12,16 @@
 typedef enum cb_p2p_role { CB_P2P_IDLE = 0, CB_P2P_SENDER = 1, CB_P2P_RECEIVER = 2 } cb_p2p_role;
 
 struct cb_args {
-  cb_p2p_role role;            ///< of this rank
-  int partner;                 ///< the other rank of the pair, -1 for an idle rank
-  size_t max_bytes;            ///< the largest `bytes` of any step
+  cb_p2p_role role;  ///< of this rank
+  int partner;       ///< the other rank of the pair, -1 for an idle rank
+  size_t max_bytes;  ///< the largest `bytes` of any step
   uint32_t num_buffers;
-  const cb_span* buffers;      ///< [num_buffers]: every span of a step lies in these
+  const cb_span* buffers;  ///< [num_buffers]: every span of a step lies in these
 };
 
 struct cb_step {
-  size_t bytes;                ///< may be 0, may change from step to step
-  uint64_t sequence;           ///< 1 for the first cb_run of a case, then counting
+  size_t bytes;       ///< may be 0, may change from step to step
+  uint64_t sequence;  ///< 1 for the first cb_run of a case, then counting
   /// The data to send: meaningful on the sender. `peer` is NULL where the task does not give peers
   /// access to it.
   cb_span source;

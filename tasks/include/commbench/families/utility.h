@@ -6,13 +6,13 @@
 #include <commbench/task.h>
 
 struct cb_args {
-  uint64_t max_rounds;         ///< the largest `rounds` of any step
+  uint64_t max_rounds;  ///< the largest `rounds` of any step
   uint32_t num_buffers;
-  const cb_span* buffers;      ///< [num_buffers]: every span of a step lies in these
+  const cb_span* buffers;  ///< [num_buffers]: every span of a step lies in these
 };
 
 struct cb_step {
-  uint64_t rounds;             ///< may be 0, may change from step to step
+  uint64_t rounds;  ///< may be 0, may change from step to step
   cb_span input;
   cb_span output;
 };
