@@ -174,8 +174,10 @@ class Family {
   virtual Blob args(const Case& test_case, int rank) const = 0;
   virtual StepPlan plan(const Case& test_case, const StepKey& key, int rank) const = 0;
   virtual Traffic traffic(const Case& test_case, const StepKey& key) const = 0;
-  /// The modes of this family's deliberately wrong candidate that must fail on `test_case`:
-  /// "zeros", "own-input", "own-shard", "stale", "skip-rank", "skip-tail", ...
+  /// The modes of the family's deliberately wrong candidate (tasks/wrong/<name>.cu) that must
+  /// fail on `test_case`: "zeros", "own-input", "own-shard", "stale", "skip-rank", "skip-tail",
+  /// "nothing". Empty where wrong answers may be right, and for large cases. The candidate takes
+  /// its mode from COMMBENCH_WRONG_MODE in cb_setup; "correct" must pass.
   virtual std::vector<std::string> wrong_modes(const Case& test_case) const = 0;
 };
 

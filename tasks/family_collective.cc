@@ -314,12 +314,13 @@ class CollectiveFamily final : public Family {
 
   std::vector<std::string> wrong_modes(const Case& test_case) const override {
     Shape shape(test_case);
-    WorkSteps work = work_steps(test_case, "count");
+    const Choice& count = test_case.number("count");
+    uint64_t largest = std::max(shape.input_bytes(count.max()), shape.output_bytes(count.max()));
+    WorkSteps work = work_steps(test_case, "count", largest);
     if (!work.some) return {};
     std::vector<std::string> modes = {"zeros", "skip-tail", "nothing"};
     if (work.after_first_step) modes.emplace_back("stale");
     // Of few elements, a rank may hold every minimum itself.
-    const Choice& count = test_case.number("count");
     bool extremum = shape.op == ReduceOp::kMin || shape.op == ReduceOp::kMax;
     uint64_t certain = count.values().empty() ? count.min() : count.max();
     if (extremum && certain < kManyElements) return modes;

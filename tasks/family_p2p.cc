@@ -168,7 +168,7 @@ class P2pFamily final : public Family {
   }
 
   std::vector<std::string> wrong_modes(const Case& test_case) const override {
-    WorkSteps work = work_steps(test_case, "bytes");
+    WorkSteps work = work_steps(test_case, "bytes", test_case.number("bytes").max());
     if (!work.some) return {};
     std::vector<std::string> modes = {"zeros", "own-input", "skip-tail", "nothing"};
     if (work.after_first_step) modes.emplace_back("stale");

@@ -155,7 +155,8 @@ class UtilityFamily final : public Family {
   }
 
   std::vector<std::string> wrong_modes(const Case& test_case) const override {
-    WorkSteps work = work_steps(test_case, "rounds");
+    WorkSteps work =
+        work_steps(test_case, "rounds", test_case.number("rounds").max() * kValueBytes);
     if (!work.some) return {};
     std::vector<std::string> modes = {"zeros", "own-input", "skip-rank", "skip-tail", "nothing"};
     if (work.after_first_step) modes.emplace_back("stale");

@@ -12,6 +12,7 @@ namespace cb::tasks {
 namespace {
 
 constexpr uint64_t kBufferAlignment = 512;
+constexpr uint64_t kMaxWrongModeBytes = 256 << 10;
 
 }  // namespace
 
@@ -84,7 +85,8 @@ std::string call_label(const std::string& role, const Case& test_case, int call)
   return test_case.calls == 1 ? role : fmt::format("{} of call {}", role, call + 1);
 }
 
-WorkSteps work_steps(const Case& test_case, std::string_view amount) {
+WorkSteps work_steps(const Case& test_case, std::string_view amount, uint64_t bytes) {
+  if (bytes > kMaxWrongModeBytes) return {};
   const Choice& choice = test_case.number(amount);
   if (choice.min() > 0) return {true, test_case.min_steps > 1};
   const std::vector<uint64_t>& values = choice.values();

@@ -38,12 +38,13 @@ void require_aligned(const Case& test_case, std::initializer_list<std::string_vi
 /// "output", or "output of call 2" where a step has several.
 std::string call_label(const std::string& role, const Case& test_case, int call);
 
-/// Whether steps with something to do are certain to occur, whatever the run key.
+/// Whether a wrong candidate is certain to meet steps with something to do, whatever the run key.
 struct WorkSteps {
   bool some = false;
   bool after_first_step = false;
 };
-/// `amount` names the number that is 0 where there is nothing to do.
-WorkSteps work_steps(const Case& test_case, std::string_view amount);
+/// `amount` names the number that is 0 where there is nothing to do; `bytes` is the largest region
+/// of a rank. False for large cases: the wrong candidates are slow, and the oracle is the same.
+WorkSteps work_steps(const Case& test_case, std::string_view amount, uint64_t bytes);
 
 }  // namespace cb::tasks

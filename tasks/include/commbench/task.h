@@ -99,8 +99,8 @@ typedef struct cb_args cb_args;
 typedef struct cb_step cb_step;
 
 /// `args` holds maxima, data types and the addresses of all buffers that steps will use, so that
-/// they can be registered; the content of buffers is undefined until a step names them. `*state`
-/// is handed to the other two callbacks.
+/// they can be registered. Every buffer starts at a multiple of 512 bytes; its content is undefined
+/// until a step names it. `*state` is handed to the other two callbacks.
 cb_status cb_setup(cb_context* context, const cb_args* args, void** state);
 /// One call of a step. `step` and what it points to are valid during the call.
 cb_status cb_run(void* state, const cb_step* step, cudaStream_t stream);
