@@ -5,6 +5,7 @@
 
 #include "simulator/shims/client/allocations.h"
 #include "simulator/shims/client/call.h"
+#include "simulator/shims/client/pointers.h"
 #include "simulator/shims/client/process.h"
 #include "simulator/shims/client/window.h"
 
@@ -56,6 +57,21 @@ void copy_rows(uint8_t* dst, size_t dst_pitch, const uint8_t* src, size_t src_pi
   for (size_t row = 0; row < rows; ++row) {
     memcpy(dst + row * dst_pitch, src + row * src_pitch, width);
   }
+}
+
+/// Whether all of [address, address + bytes) is allocated. Asked before pageable memory is touched:
+/// a wrong size is an error of the call, not a crash of the program that reads past its own memory.
+cudaError_t check_allocated(uint64_t address, uint64_t bytes) {
+  if (is_known_range(address, bytes)) return cudaSuccess;
+  for (uint64_t done = 0; done < bytes;) {
+    PointerInfo info;
+    cudaError_t error = pointer_info(address + done, &info);
+    if (error != cudaSuccess) return error;
+    uint64_t end = info.base + info.bytes;
+    if (info.kind == PointerKind::kUnknown || end <= address + done) return cudaErrorInvalidValue;
+    done = end - address;
+  }
+  return cudaSuccess;
 }
 
 /// A copy with pageable memory on one side. A piece is a run of whole rows, or part of one row that
@@ -185,6 +201,10 @@ cudaError_t copy(void* dst, const void* src, const CopyShape& shape, cudaMemcpyK
     return copy_inside(address_of(dst), address_of(src), shape, mode, flags);
   }
   flags |= dst_inside ? kCopySrcPageable : kCopyDstPageable;
+  size_t pitch = dst_inside ? shape.dst_pitch : shape.src_pitch;
+  error = check_allocated(address_of(dst_inside ? dst : src),
+                          span_bytes(shape.width_bytes, shape.rows, pitch));
+  if (error != cudaSuccess) return error;
   return StagedCopy(dst, src, shape, mode, flags).run();
 }
 

@@ -12,104 +12,104 @@ namespace {
 class LaunchCheck : public ::testing::Test {
  protected:
   LaunchCheck() {
-    kernel_.registers = 32;
-    kernel_.max_threads = 1024;
-    request_.block = dim3(128);
-    request_.grid = dim3(10);
+    kernel.registers = 32;
+    kernel.max_threads = 1024;
+    request.block = dim3(128);
+    request.grid = dim3(10);
   }
-  cudaError_t check() { return check_launch(FakeDaemon::device(), kernel_, settings_, &request_); }
+  cudaError_t check() { return check_launch(FakeDaemon::device(), kernel, settings, &request); }
 
-  KernelInfo kernel_;
-  KernelSettings settings_;
-  LaunchRequest request_;
+  KernelInfo kernel;
+  KernelSettings settings;
+  LaunchRequest request;
 };
 
 TEST_F(LaunchCheck, TakesAnOrdinaryLaunch) {
   EXPECT_EQ(check(), cudaSuccess);
-  EXPECT_EQ(request_.cluster[0], 1u);
+  EXPECT_EQ(request.cluster[0], 1u);
 }
 
 TEST_F(LaunchCheck, RefusesDimensionsThatHardwareLacks) {
   for (dim3 grid :
        {dim3(0), dim3(1, 0), dim3(1, 1, 0), dim3(0x80000000u), dim3(1, 65536), dim3(1, 1, 65536)}) {
-    request_.grid = grid;
+    request.grid = grid;
     EXPECT_EQ(check(), cudaErrorInvalidConfiguration);
   }
-  request_.grid = dim3(0x7fffffff, 65535, 65535);
+  request.grid = dim3(0x7fffffff, 65535, 65535);
   EXPECT_EQ(check(), cudaSuccess);
   for (dim3 block : {dim3(0), dim3(1025), dim3(1, 1025), dim3(1, 1, 65), dim3(32, 33)}) {
-    request_.block = block;
+    request.block = block;
     EXPECT_EQ(check(), cudaErrorInvalidConfiguration);
   }
-  request_.block = dim3(32, 32);
+  request.block = dim3(32, 32);
   EXPECT_EQ(check(), cudaSuccess);
 }
 
 TEST_F(LaunchCheck, RefusesMoreThreadsThanRegistersOrLaunchBoundsAllow) {
-  kernel_.registers = 128;
-  request_.block = dim3(512);
+  kernel.registers = 128;
+  request.block = dim3(512);
   EXPECT_EQ(check(), cudaSuccess);
-  request_.block = dim3(544);
+  request.block = dim3(544);
   EXPECT_EQ(check(), cudaErrorLaunchOutOfResources);
-  kernel_.registers = 32;
-  kernel_.max_threads = 256;
-  request_.block = dim3(257);
+  kernel.registers = 32;
+  kernel.max_threads = 256;
+  request.block = dim3(257);
   EXPECT_EQ(check(), cudaErrorLaunchOutOfResources);
 }
 
 TEST_F(LaunchCheck, LargeSharedMemoryNeedsTheOptIn) {
-  kernel_.static_shared_bytes = 1000;
-  request_.dynamic_shared_bytes = 49152 - 1000;
+  kernel.static_shared_bytes = 1000;
+  request.dynamic_shared_bytes = 49152 - 1000;
   EXPECT_EQ(check(), cudaSuccess);
-  ++request_.dynamic_shared_bytes;
+  ++request.dynamic_shared_bytes;
   EXPECT_EQ(check(), cudaErrorInvalidValue);
-  settings_.max_dynamic_shared_bytes = 100'000;
+  settings.max_dynamic_shared_bytes = 100'000;
   EXPECT_EQ(check(), cudaSuccess);
-  request_.dynamic_shared_bytes = 100'001;
+  request.dynamic_shared_bytes = 100'001;
   EXPECT_EQ(check(), cudaErrorInvalidValue);
 }
 
 TEST_F(LaunchCheck, ACooperativeGridMustFitAtOnce) {
-  request_.cooperative = true;
-  request_.block = dim3(1024);
-  request_.grid = dim3(2 * 132);
+  request.cooperative = true;
+  request.block = dim3(1024);
+  request.grid = dim3(2 * 132);
   EXPECT_EQ(check(), cudaSuccess);
-  request_.grid = dim3(2 * 132 + 1);
+  request.grid = dim3(2 * 132 + 1);
   EXPECT_EQ(check(), cudaErrorCooperativeLaunchTooLarge);
-  request_.cooperative = false;
+  request.cooperative = false;
   EXPECT_EQ(check(), cudaSuccess);
 }
 
 TEST_F(LaunchCheck, ClustersDivideTheGridAndStayPortable) {
-  request_.cluster[0] = 2;
-  request_.cluster[1] = request_.cluster[2] = 1;
+  request.cluster[0] = 2;
+  request.cluster[1] = request.cluster[2] = 1;
   EXPECT_EQ(check(), cudaSuccess);
-  request_.cluster[0] = 4;
+  request.cluster[0] = 4;
   EXPECT_EQ(check(), cudaErrorInvalidClusterSize);
-  request_.grid = dim3(32);
-  request_.cluster[0] = 16;
+  request.grid = dim3(32);
+  request.cluster[0] = 16;
   EXPECT_EQ(check(), cudaErrorInvalidClusterSize);
-  settings_.nonportable_cluster = true;
+  settings.nonportable_cluster = true;
   EXPECT_EQ(check(), cudaSuccess);
-  request_.cluster[0] = 32;
+  request.cluster[0] = 32;
   EXPECT_EQ(check(), cudaErrorInvalidClusterSize);
 }
 
 TEST_F(LaunchCheck, AKernelsOwnClusterIsTakenAndCannotBeChanged) {
-  kernel_.required_cluster[0] = 2;
-  kernel_.required_cluster[1] = kernel_.required_cluster[2] = 1;
+  kernel.required_cluster[0] = 2;
+  kernel.required_cluster[1] = kernel.required_cluster[2] = 1;
   EXPECT_EQ(check(), cudaSuccess);
-  EXPECT_EQ(request_.cluster[0], 2u);
-  request_.cluster[0] = 5;
+  EXPECT_EQ(request.cluster[0], 2u);
+  request.cluster[0] = 5;
   EXPECT_EQ(check(), cudaErrorInvalidClusterSize);
 }
 
 TEST_F(LaunchCheck, ClustersNeedHopper) {
   DeviceInfo ampere = FakeDaemon::device();
   ampere.compute_major = 8;
-  request_.cluster[0] = 2;
-  request_.cluster[1] = request_.cluster[2] = 1;
-  EXPECT_EQ(check_launch(ampere, kernel_, settings_, &request_), cudaErrorNotSupported);
+  request.cluster[0] = 2;
+  request.cluster[1] = request.cluster[2] = 1;
+  EXPECT_EQ(check_launch(ampere, kernel, settings, &request), cudaErrorNotSupported);
 }
 
 /// NVIDIA's calculator from the toolkit, for the same device.

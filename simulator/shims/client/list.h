@@ -18,19 +18,19 @@ class List {
   bool insert(size_t at, const T& value) {
     if (size_ == capacity_) {
       size_t capacity = capacity_ == 0 ? 16 : 2 * capacity_;
-      auto* grown = static_cast<T*>(realloc(items_, capacity * sizeof(T)));
+      auto* grown = static_cast<T*>(realloc(items_, capacity * kItemBytes));
       if (grown == nullptr) return false;
       items_ = grown;
       capacity_ = capacity;
     }
-    memmove(items_ + at + 1, items_ + at, (size_ - at) * sizeof(T));
+    memmove(items_ + at + 1, items_ + at, (size_ - at) * kItemBytes);
     items_[at] = value;
     ++size_;
     return true;
   }
   bool push(const T& value) { return insert(size_, value); }
   void erase(size_t at) {
-    memmove(items_ + at, items_ + at + 1, (size_ - at - 1) * sizeof(T));
+    memmove(items_ + at, items_ + at + 1, (size_ - at - 1) * kItemBytes);
     --size_;
   }
   void clear() { size_ = 0; }
@@ -55,6 +55,9 @@ class List {
   }
 
  private:
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): items may be pointers
+  static constexpr size_t kItemBytes = sizeof(T);
+
   T* items_ = nullptr;
   size_t size_ = 0;
   size_t capacity_ = 0;

@@ -12,6 +12,8 @@
 namespace cb::sim::client {
 
 Process process;
+// The constructor in load.cc runs before other initialisers of this library.
+static_assert((Process(), true), "process must be initialised at compile time");
 
 namespace {
 

@@ -45,7 +45,7 @@ size_t map_pinned(uint64_t address, int fd) {
 }
 
 void unmap_pinned(uint64_t address, size_t bytes) {
-  mmap(pointer_to(address), bytes, PROT_NONE, kReservation | MAP_FIXED, -1, 0);
+  (void)mmap(pointer_to(address), bytes, PROT_NONE, kReservation | MAP_FIXED, -1, 0);
 }
 
 }  // namespace cb::sim::client

@@ -16,7 +16,6 @@ CUresult to_result(cudaError_t error) {
     case cudaErrorInvalidDevicePointer:
       return CUDA_ERROR_INVALID_VALUE;
     case cudaErrorInvalidSymbol:
-      return CUDA_ERROR_NOT_FOUND;
     case cudaErrorInvalidDeviceFunction:
       return CUDA_ERROR_NOT_FOUND;
     case cudaErrorCudartUnloading:

@@ -11,6 +11,7 @@ namespace {
 
 template <class Value>
 cudaError_t store(void* data, Value value) {
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): the value may be a pointer
   memcpy(data, &value, sizeof value);
   return cudaSuccess;
 }

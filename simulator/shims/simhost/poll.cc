@@ -84,10 +84,12 @@ CB_INTERPOSED int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, cons
 }
 
 // What <poll.h> calls with _FORTIFY_SOURCE, after checking that the array is long enough.
+// NOLINTNEXTLINE(readability-identifier-naming): the C library's name
 CB_INTERPOSED int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t) {
   return poll(fds, count, timeout_ms);
 }
 
+// NOLINTNEXTLINE(readability-identifier-naming): the C library's name
 CB_INTERPOSED int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout,
                               const sigset_t* mask, size_t) {
   return ppoll(fds, count, timeout, mask);

@@ -95,13 +95,21 @@ void on_thread_end(void* value) {
 
 void make_end_key() { pthread_key_create(&end_key, on_thread_end); }
 
+/// From here on the calling thread announces its end.
+void announce_end() {
+  pthread_once(&end_key_once, make_end_key);
+  pthread_setspecific(end_key, reinterpret_cast<void*>(uintptr_t{1}));
+}
+
+/// For a main thread that ends by pthread_exit while others go on.
+__attribute__((constructor)) void announce_main_threads_end() { announce_end(); }
+
 void* run_thread(void* argument) {
   Start start = *static_cast<Start*>(argument);
   free(argument);
   cb::sim::HelloReply hello;
   if (client::adopt_connection(start.connection, &hello, nullptr)) {
-    pthread_once(&end_key_once, make_end_key);
-    pthread_setspecific(end_key, reinterpret_cast<void*>(uintptr_t{1}));
+    announce_end();
     remember(pthread_self(), start.connection.thread_id);
   }
   return start.routine(start.argument);

@@ -102,6 +102,17 @@ TEST(ShimConnection, EveryThreadHasItsOwnConnectionAndEndsIt) {
   EXPECT_EQ(daemon.requests(Op::kThreadJoin).size(), 4u);
 }
 
+TEST(ShimConnection, AMainThreadThatLeavesEndsItsOwnConnectionOnly) {
+  FakeDaemon daemon;
+  CompletedProcess process = daemon.run("main_leaves");
+  EXPECT_TRUE(process.status.success()) << process.status.describe();
+  EXPECT_EQ(process.standard_output, "worker 0\n");
+  auto goodbyes = daemon.requests(Op::kBye);
+  ASSERT_EQ(goodbyes.size(), 2u);
+  EXPECT_NE(goodbyes[0].thread, goodbyes[1].thread);
+  EXPECT_EQ(goodbyes[0].args[0] + goodbyes[1].args[0], 0u);
+}
+
 TEST(ShimConnection, TheChildOfAForkCannotUseIt) {
   FakeDaemon daemon;
   CompletedProcess process = daemon.run("fork");

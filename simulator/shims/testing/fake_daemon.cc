@@ -1,6 +1,7 @@
 #include "simulator/shims/testing/fake_daemon.h"
 
 #include <sys/socket.h>
+#include <algorithm>
 #include <cstring>
 
 #include "base/socket.h"
@@ -96,6 +97,14 @@ CompletedProcess FakeDaemon::run(const std::string& scenario) {
   completed.timed_out = !status;
   if (status) completed.status = *status;
   process.drain();
+  if (status) {
+    // Its last requests may still be unread.
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] {
+      return std::all_of(connections_.begin(), connections_.end(),
+                         [](const auto& connection) { return connection->ended; });
+    });
+  }
   completed.standard_output = process.standard_output();
   completed.standard_error = process.standard_error();
   return completed;

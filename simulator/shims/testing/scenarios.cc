@@ -26,6 +26,7 @@ constexpr Scenario kScenarios[] = {
     {"many_calls", scenario_many_calls},
     {"blocked_threads", scenario_blocked_threads},
     {"threads", scenario_threads},
+    {"main_leaves", scenario_main_leaves},
     {"time", scenario_time},
     {"timed_waits", scenario_timed_waits},
     {"fork", scenario_fork},

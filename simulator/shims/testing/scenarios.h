@@ -14,6 +14,7 @@ int scenario_sticky();
 int scenario_many_calls();
 int scenario_blocked_threads();
 int scenario_threads();
+int scenario_main_leaves();
 int scenario_time();
 int scenario_timed_waits();
 int scenario_fork();

@@ -66,22 +66,18 @@ cudaError_t launch(const void* stub, dim3 grid, dim3 block, void** args, size_t 
                               : __cudaLaunchKernel(kernel, grid, block, args, popped_bytes, stream);
 }
 
-}  // namespace
-
-int scenario_launch() {
-  FatbinWrapper wrapper = wrapper_of(make_container());
-  void** handle = __cudaRegisterFatBinary(&wrapper);
+void** register_code(FatbinWrapper* wrapper) {
+  void** handle = __cudaRegisterFatBinary(wrapper);
   __cudaRegisterFunction(handle, &kernel_stub, nullptr, "the_kernel", -1, nullptr, nullptr, nullptr,
                          nullptr, nullptr);
   __cudaRegisterFunction(handle, &missing_stub, nullptr, "no_such_kernel", -1, nullptr, nullptr,
                          nullptr, nullptr, nullptr);
   __cudaRegisterVar(handle, host_variable, nullptr, "the_variable", 0, sizeof host_variable, 0, 0);
   __cudaRegisterFatBinaryEnd(handle);
+  return handle;
+}
 
-  uint64_t first = 0x1122334455667788;
-  uint8_t second = 0x99;
-  uint32_t third = 0xaabbccdd;
-  void* args[] = {&first, &second, &third};
+void try_launches(void** args) {
   print("launch", launch(&kernel_stub, dim3(2, 3, 4), dim3(32, 2, 1), args, 64));
   print("launch", launch(&kernel_stub, dim3(1), dim3(1), args, 0));
   print("no_grid", launch(&kernel_stub, dim3(0), dim3(1), args, 0));
@@ -93,7 +89,9 @@ int scenario_launch() {
   print("missing", launch(&missing_stub, dim3(1), dim3(1), args, 0));
   print("cooperative",
         cudaLaunchCooperativeKernel(&kernel_stub, dim3(1'000'000), dim3(32), args, 0, nullptr));
+}
 
+void try_symbols() {
   char text[] = "symbol content!";
   print("to_symbol",
         cudaMemcpyToSymbol(host_variable, text, sizeof text, 0, cudaMemcpyHostToDevice));
@@ -106,6 +104,19 @@ int scenario_launch() {
   printf("at %llx size %zu\n",
          static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(address)), bytes);
   print("no_symbol", cudaGetSymbolAddress(&address, &bytes));
+}
+
+}  // namespace
+
+int scenario_launch() {
+  FatbinWrapper wrapper = wrapper_of(make_container());
+  void** handle = register_code(&wrapper);
+  uint64_t first = 0x1122334455667788;
+  uint8_t second = 0x99;
+  uint32_t third = 0xaabbccdd;
+  void* args[] = {&first, &second, &third};
+  try_launches(args);
+  try_symbols();
   __cudaUnregisterFatBinary(handle);
   print("unregistered", launch(&kernel_stub, dim3(1), dim3(1), args, 0));
   return 0;
@@ -113,10 +124,7 @@ int scenario_launch() {
 
 int scenario_bad_module() {
   FatbinWrapper wrapper = wrapper_of(make_container());
-  void** handle = __cudaRegisterFatBinary(&wrapper);
-  __cudaRegisterFunction(handle, &kernel_stub, nullptr, "the_kernel", -1, nullptr, nullptr, nullptr,
-                         nullptr, nullptr);
-  __cudaRegisterFatBinaryEnd(handle);
+  register_code(&wrapper);
   print("launch", launch(&kernel_stub, dim3(1), dim3(1), nullptr, 0));
   print("again", launch(&kernel_stub, dim3(1), dim3(1), nullptr, 0));
   cudaFuncAttributes attributes;
@@ -127,10 +135,7 @@ int scenario_bad_module() {
 int scenario_linked_code() {
   const void* linked[] = {nullptr};
   FatbinWrapper wrapper = {kWrapperMagic, 2, nullptr, linked};
-  void** handle = __cudaRegisterFatBinary(&wrapper);
-  __cudaRegisterFunction(handle, &kernel_stub, nullptr, "the_kernel", -1, nullptr, nullptr, nullptr,
-                         nullptr, nullptr);
-  __cudaRegisterFatBinaryEnd(handle);
+  register_code(&wrapper);
   print("launch", launch(&kernel_stub, dim3(1), dim3(1), nullptr, 0));
   return 0;
 }
@@ -157,7 +162,7 @@ int scenario_driver() {
   print_result("free", cuMemFree(memory));
   print_result("bad_context", cuCtxSetCurrent(reinterpret_cast<CUcontext>(&count)));
 
-  static const char kPtx[] = ".version 9.0\n.target sm_90a\n.address_size 64\n";
+  static constexpr char kPtx[] = ".version 9.0\n.target sm_90a\n.address_size 64\n";
   CUmodule module = nullptr;
   CUfunction function = nullptr;
   print_result("load", cuModuleLoadData(&module, kPtx));

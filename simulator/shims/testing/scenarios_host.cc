@@ -37,6 +37,7 @@ int scenario_threads() {
   cudaError_t errors[kThreads] = {};
   void* addresses[kThreads][kCalls] = {};
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
       int device = -1;
@@ -57,8 +58,18 @@ int scenario_threads() {
   return 0;
 }
 
+int scenario_main_leaves() {
+  std::thread([] {
+    void* memory = nullptr;
+    print("worker", cudaMalloc(&memory, 8));
+    fflush(stdout);
+  }).detach();
+  pthread_exit(nullptr);
+}
+
 int scenario_blocked_threads() {
   std::vector<std::thread> threads;
+  threads.reserve(3);
   cudaError_t errors[3] = {};
   for (int thread = 0; thread < 3; ++thread) {
     threads.emplace_back([&errors, thread] { errors[thread] = cudaDeviceSynchronize(); });

@@ -60,8 +60,8 @@ TEST(ShimSymbols, TheLibrariesNeedTheCLibraryOnly) {
 }
 
 TEST(ShimSymbols, TheGeneratedTablesAreUpToDate) {
-  output_of({"python3", COMMBENCH_SOURCE_DIR "/simulator/shims/gen/generate_tables.py", "--check",
-             "--cuda", COMMBENCH_TOOLKIT_HOME});
+  std::string script = COMMBENCH_SOURCE_DIR "/simulator/shims/gen/generate_tables.py";
+  output_of({"python3", script, "--check", "--cuda", COMMBENCH_TOOLKIT_HOME});
 }
 
 }  // namespace
