@@ -121,6 +121,7 @@ JailSpec jail_spec(const BuildRequest& request, const std::vector<PlacedSource>&
               "SOURCE_DATE_EPOCH=0"};
   spec.read_only = {{tools.cuda_folder, "/box/cuda"},
                     {tools.include_folder, "/box/include"},
+                    {COMMBENCH_LINK_FOLDER, "/box/link"},
                     {COMMBENCH_BOX_BUILD, "/box/build"}};
   for (size_t index = 0; index < placed.size(); ++index) {
     spec.files.emplace_back(kSourceFolder + placed[index].jail_name,
@@ -213,12 +214,14 @@ std::vector<std::string> compiler_command(const BuildRequest& request,
   add({"-std=c++17", "-O3", "-lineinfo", "--extended-lambda", "--expt-relaxed-constexpr"});
   add({"-cudart", "shared", "-shared", "-nodlink", "-gencode", architecture, "-I/box/include"});
   add({"-Xcompiler", "-fPIC,-fvisibility-inlines-hidden"});
-  add({"-Xlinker", "--version-script=/box/exports.map"});
+  // Some distributions drop libraries that look unused, and the driver's link stub is empty.
+  add({"-Xlinker", "--version-script=/box/exports.map", "-Xlinker", "--no-as-needed"});
   // -MD makes nvcc keep the preprocessed text of .cc files as well.
   add({"--keep", "--keep-dir", folder, "-MD", "-MF", folder + "/all.d", "-o", folder + "/out.so"});
   for (const PlacedSource& source : placed) {
     if (is_compiled(source.jail_name)) command.push_back(kSourceFolder + source.jail_name);
   }
+  add({"-L/box/link"});
   for (const std::string& library : request.links) command.push_back(link_flag(library));
   return command;
 }
