@@ -11,6 +11,9 @@
 namespace cb::ptx {
 namespace {
 
+// Values are stored as they are met, at offsets from the dimensions, so that rows cut short leave
+// zeros and trailing zeros take no memory. Addresses become fixups, with zeros in their place.
+
 class Initializer {
  public:
   Initializer(ParserContext& context, const std::vector<uint64_t>& dimensions, Variable& variable)

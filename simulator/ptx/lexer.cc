@@ -11,6 +11,10 @@
 namespace cb::ptx {
 namespace {
 
+// One token at a time, without tables beyond the set of identifier characters. Two things in PTX
+// need care: `.2d` is a word but `.5` where a number is expected is not, which only the parser can
+// tell (number_from), and `0f`, `0d` and `0b` begin numbers, not identifiers.
+
 constexpr std::array<bool, 256> kIdentifierCharacters = [] {
   std::array<bool, 256> result{};
   for (int c = 'a'; c <= 'z'; ++c) result[c] = result[c - 'a' + 'A'] = true;

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "simulator/ptx/cursor.h"
 #include "simulator/ptx/labels.h"
@@ -19,7 +20,9 @@ class SourceMap {
  public:
   struct Position {
     uint32_t file = 0, line = 0, column = 0;
-    auto operator<=>(const Position&) const = default;
+    bool operator<(const Position& other) const {
+      return std::tie(file, line, column) < std::tie(other.file, other.line, other.column);
+    }
   };
 
   int32_t add(Module& module, const Position& position) { return add(module, position, -1); }

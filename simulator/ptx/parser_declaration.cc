@@ -12,6 +12,10 @@
 namespace cb::ptx {
 namespace {
 
+// A declaration is a head (space, alignment, type, attributes) and names with dimensions and
+// initial values: `.global .align 4 .u32 a[2] = {1, 2}, b;`. Parameters are the same with one name
+// each. Sizes are checked against overflow here, so that whoever adds them up need not.
+
 constexpr uint64_t kMaxAlign = uint64_t{1} << 20;
 
 // What precedes the names of a declaration, and holds for each of them.

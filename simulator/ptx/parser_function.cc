@@ -7,6 +7,10 @@
 namespace cb::ptx {
 namespace {
 
+// A function takes its place in the module before its body is parsed, so that it can call itself,
+// and a definition takes the place of an earlier declaration. Scopes of the body are kept on stacks
+// of Symbols and Labels instead of recursing, and labels are settled at the end.
+
 bool parse_triple(Cursor& cursor, std::string_view what, uint32_t (&triple)[3]) {
   size_t count = 0;
   std::fill(std::begin(triple), std::end(triple), 1);
@@ -163,11 +167,6 @@ bool BodyParser::parse() {
 }
 
 bool BodyParser::statement() {
-  if (function_.registers.size() > context_.limits.registers_per_function) {
-    return cursor_.fail(fmt::format("function {} has more than {} registers",
-                                    quoted(function_.name),
-                                    context_.limits.registers_per_function));
-  }
   if (cursor_.is(TokenKind::kWord)) return directive();
   if (cursor_.is('@')) return guarded_instruction();
   uint32_t line = cursor_.token().line;
@@ -213,12 +212,22 @@ bool BodyParser::registers() {
       auto index = static_cast<int32_t>(function_.registers.size());
       is_new = context_.symbols.declare(name, {Binding::Kind::kRegister, index});
       function_.registers.push_back({std::string(name), type});
+      if (!within_register_limit()) return false;
     }
     if (!is_new) {
       return cursor_.fail(fmt::format("{} is declared in this scope already", quoted(name)));
     }
   } while (cursor_.accept(','));
   return cursor_.expect(';', "a register declaration");
+}
+
+bool BodyParser::within_register_limit() {
+  if (function_.registers.size() > context_.limits.registers_per_function) {
+    return cursor_.fail(fmt::format("function {} has more than {} registers",
+                                    quoted(function_.name),
+                                    context_.limits.registers_per_function));
+  }
+  return !cursor_.error();
 }
 
 bool BodyParser::label(std::string_view name, uint32_t line) {

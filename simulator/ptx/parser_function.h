@@ -25,6 +25,7 @@ class BodyParser {
   bool statement();
   bool directive();
   bool registers();
+  bool within_register_limit();
   bool label(std::string_view name, uint32_t line);
   bool branch_table(std::string_view name, uint32_t line);
   bool prototype(std::string_view name, uint32_t line);
@@ -49,7 +50,7 @@ class BodyParser {
   bool offset(Operand& operand);
   bool label_reference(Labels::Kind kind, Instruction& instruction);
   bool append(std::vector<Operand>& operands);
-  bool bind(std::string_view name, Operand& operand, bool& is_known);
+  bool resolve(std::string_view name, Operand& operand);
   bool predicate(std::string_view name, int32_t& reg);
 
   ParserContext& context_;

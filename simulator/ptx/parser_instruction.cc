@@ -135,12 +135,10 @@ bool BodyParser::call(Instruction& instruction) {
 bool BodyParser::callee(Instruction& instruction) {
   uint32_t line = cursor_.token().line;
   std::string_view name;
-  bool is_known = false;
   if (!cursor_.identifier(name, "the function to call")) return false;
   if (!append(instruction.operands)) return false;
   Operand& target = instruction.operands.back();
-  if (!bind(name, target, is_known)) return false;
-  if (!is_known) {
+  if (!resolve(name, target)) {
     return cursor_.fail_at(line, fmt::format("call of {}, which no .func declares", quoted(name)));
   }
   if (target.kind != Operand::Kind::kRegister && target.symbol != Operand::Symbol::kFunction) {
@@ -191,10 +189,10 @@ bool BodyParser::immediate(Operand& operand) {
   return true;
 }
 
-bool BodyParser::bind(std::string_view name, Operand& operand, bool& is_known) {
+// False if nothing has the name; that is no error yet.
+bool BodyParser::resolve(std::string_view name, Operand& operand) {
   std::optional<Binding> binding = context_.symbols.find(name, function_.registers);
-  is_known = binding.has_value();
-  if (!is_known) return true;
+  if (!binding) return false;
   if (binding->kind == Binding::Kind::kRegister) {
     operand.kind = Operand::Kind::kRegister;
     operand.reg = binding->index;
@@ -215,8 +213,7 @@ bool BodyParser::named(Operand& operand) {
     operand.kind = Operand::Kind::kSink;
     return true;
   }
-  bool is_known = false;
-  if (!bind(name, operand, is_known)) return false;
+  bool is_known = resolve(name, operand);
   if (is_known && operand.kind == Operand::Kind::kVariable) return offset(operand);
   if (!is_known && name[0] == '%') return special(name, operand);
   if (!is_known) {
@@ -229,7 +226,7 @@ bool BodyParser::named(Operand& operand) {
     return cursor_.fail(fmt::format("selector {} of register {} is not supported",
                                     quoted(cursor_.token().text), quoted(name)));
   }
-  return !cursor_.error();
+  return within_register_limit();
 }
 
 bool BodyParser::special(std::string_view name, Operand& operand) {
@@ -317,9 +314,8 @@ bool BodyParser::memory_base(Operand& operand) {
   } else {
     uint32_t line = cursor_.token().line;
     std::string_view name;
-    bool is_known = false;
-    if (!cursor_.identifier(name, "an address") || !bind(name, operand, is_known)) return false;
-    if (!is_known) {
+    if (!cursor_.identifier(name, "an address")) return false;
+    if (!resolve(name, operand)) {
       return cursor_.fail_at(line, fmt::format("unknown name {} in an address", quoted(name)));
     }
     if (!offset(operand)) return false;

@@ -7,6 +7,11 @@
 namespace cb::ptx {
 namespace {
 
+// Each name has a chain of bindings, innermost first, and the scopes have lists of the bindings to
+// undo. A range `%r<9>` is one entry in the chain of its prefix; a register of it gets a binding in
+// the range's scope when it is first used, which hides nothing, since a binding further in would
+// have been found before.
+
 struct Key {
   uint64_t low, high;
 };
@@ -67,7 +72,7 @@ Symbols::Name Symbols::intern(std::string_view name) {
 }
 
 void Symbols::close_scope() {
-  for (int32_t index : scopes_.back().bounds) {
+  for (int32_t index : scopes_.back()) {
     entries_[bounds_[index].name].bound = bounds_[index].outer;
     free_bounds_.push_back(index);
   }
@@ -79,8 +84,8 @@ void Symbols::close_scope() {
 }
 
 int32_t Symbols::new_bound(Bound bound) {
-  scopes_[bound.depth].bounds.push_back(0);
-  int32_t& index = scopes_[bound.depth].bounds.back();
+  scopes_[bound.depth].push_back(0);
+  int32_t& index = scopes_[bound.depth].back();
   if (free_bounds_.empty()) {
     index = static_cast<int32_t>(bounds_.size());
     bounds_.push_back(bound);

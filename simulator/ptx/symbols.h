@@ -75,9 +75,6 @@ class Symbols {
     int32_t bound = -1;  ///< innermost in bounds_
     int32_t range = -1;  ///< innermost in ranges_ that has this name as prefix
   };
-  struct Scope {
-    std::vector<int32_t> bounds;
-  };
 
   int32_t new_bound(Bound bound);
   void bind(Name name, Binding binding, uint32_t depth);
@@ -88,8 +85,8 @@ class Symbols {
   std::vector<Entry> entries_;
   std::vector<Bound> bounds_;
   std::vector<int32_t> free_bounds_;
-  std::vector<Range> ranges_;  ///< outermost first, those of open scopes only
-  std::vector<Scope> scopes_{1};
+  std::vector<Range> ranges_;                    ///< outermost first, those of open scopes only
+  std::vector<std::vector<int32_t>> scopes_{1};  ///< by depth, the bindings to undo
 };
 
 }  // namespace cb::ptx
