@@ -7,6 +7,7 @@
 
 /// libFuzzer entry: any bytes give entries or an error, as a fat binary and as a cubin, and what is
 /// in the entries is read in turn.
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer looks for this name.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t count) {
   std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), count);
   cb::ptx::read_cubin_resources(bytes);

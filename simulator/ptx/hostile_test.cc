@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "simulator/ptx/mutation.h"
 #include "simulator/ptx/test_text.h"
 
@@ -125,7 +126,7 @@ TEST(Hostile, MessagesAreShortAndPrintable) {
 
 TEST(Hostile, NulBytesAndCutTextAreErrors) {
   EXPECT_FALSE(parse(std::string_view("\0", 1)));
-  EXPECT_FALSE(parse(kHeader + std::string(1, '\0')));
+  EXPECT_FALSE(parse(std::string(kHeader) + '\0'));
   std::string text = test_data("calls.ptx");
   size_t last = text.rfind('}');
   for (size_t length = 0; length < last; length += 7) {
@@ -136,57 +137,17 @@ TEST(Hostile, NulBytesAndCutTextAreErrors) {
   }
 }
 
-const std::vector<std::string> kTokens = {"{",
-                                          "}",
-                                          "(",
-                                          ")",
-                                          "[",
-                                          "]",
-                                          ";",
-                                          ",",
-                                          ":",
-                                          "|",
-                                          "@",
-                                          "!",
-                                          "<",
-                                          ">",
-                                          "_",
-                                          "%r1",
-                                          "%tid.x",
-                                          "0f3F800000",
-                                          "-1",
-                                          "1.5",
-                                          "/*",
-                                          "\"",
-                                          ".reg",
-                                          "call",
-                                          "bra",
-                                          "brx.idx",
-                                          ".b32",
-                                          "%",
-                                          ".global",
-                                          ".param",
-                                          ".shared",
-                                          "{{1},{2}}",
-                                          "=",
-                                          "WARP_SZ",
-                                          "?",
-                                          "(((((((((",
-                                          "18446744073709551615",
-                                          ".loc 1 1 1",
-                                          ".section .a {",
-                                          ".callprototype",
-                                          ".branchtargets",
-                                          ".func f() {",
-                                          ".align 8",
-                                          "generic(",
-                                          "[9999999999]"};
+// Separated by a character that PTX does not use.
+constexpr std::string_view kTokens =
+    "{`}`(`)`[`]`;`,`:`|`@`!`<`>`_`%`?`=`\"`/*`-1`1.5`0f3F800000`18446744073709551615`WARP_SZ`"
+    "%r1`%tid.x`.reg`.b32`.global`.param`.shared`.align 8`.loc 1 1 1`.section .a {`.func f() {`"
+    ".callprototype`.branchtargets`call`bra`brx.idx`generic(`{{1},{2}}`(((((((((`[9999999999]";
 
 TEST(Mutation, DamagedPtxGivesAModuleOrAnError) {
   size_t parsed = 0, refused = 0;
   for (const char* name : {"asm_scopes", "calls", "lineinfo", "numbers", "sync", "tables"}) {
     std::string text = test_data(std::string(name) + ".ptx");
-    Mutator mutator(std::string_view(name).size(), kTokens);
+    Mutator mutator(std::string_view(name).size(), split(kTokens, '`'));
     for (int i = 0; i < 800; ++i) {
       Result<Module> module = parse(mutator.mutate(text));
       ++(module ? parsed : refused);

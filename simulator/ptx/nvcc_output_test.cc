@@ -9,7 +9,6 @@ namespace {
 // What nvcc 13.0 made of testdata/*.cu, see testdata/generate.sh.
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsSubsetOf;
 using Kind = Operand::Kind;
 

@@ -11,11 +11,11 @@
 
 namespace cb::ptx {
 
-inline const std::string kHeader = ".version 9.0\n.target sm_90a\n.address_size 64\n";
+inline constexpr std::string_view kHeader = ".version 9.0\n.target sm_90a\n.address_size 64\n";
 
 /// Parses `text` after a header of three lines.
 inline Result<Module> parse_text(const std::string& text, const ParseLimits& limits = {}) {
-  return parse(kHeader + text, limits);
+  return parse(std::string(kHeader) + text, limits);
 }
 
 /// Parses a kernel with these statements and some registers: %p<9>, %r<99> (b32), %rd<99> (b64).
