@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "sandbox/box_protocol.h"
+#include "sandbox/job_namespaces.h"
 
 namespace cb {
 namespace {
@@ -141,9 +142,14 @@ class CommandBuilder {
 
 void add_namespaces(CommandBuilder& builder, const JailSpec& spec) {
   std::string inside = std::to_string(box::kInsideUid);
-  builder.add({"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts",
-               "--unshare-cgroup-try", "--hostname", "box", "--uid", inside, "--gid", inside});
-  if ((spec.without_layers & kNetworkNamespace) == 0) builder.add({"--unshare-net"});
+  if (spec.job != nullptr) {
+    builder.add({"--userns", std::to_string(box::kUserNamespaceFd)});
+  } else {
+    builder.add({"--unshare-user", "--unshare-ipc"});
+    if ((spec.without_layers & kNetworkNamespace) == 0) builder.add({"--unshare-net"});
+  }
+  builder.add({"--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "box",
+               "--uid", inside, "--gid", inside});
   // For boxinit, which mounts, watches and then gives them up: the payload has none.
   builder.add({"--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SYS_PTRACE", "--cap-add",
                "CAP_SYS_RESOURCE", "--cap-add", "CAP_SETPCAP", "--die-with-parent", "--as-pid-1"});
@@ -190,6 +196,9 @@ BoxCommand box_command(const JailSpec& spec, const std::string& boxinit) {
   if (!spec.devices.empty() && spec.scope != JailScope::kJob) {
     throw Error(ErrorCode::kUsage, "device nodes need job scope: " + spec.devices.front());
   }
+  if (spec.job != nullptr && spec.scope != JailScope::kJob) {
+    throw Error(ErrorCode::kUsage, "a jail of rank scope cannot join a job's namespaces");
+  }
   CommandBuilder builder(::geteuid() == 0);
   builder.add({find_bubblewrap()});
   add_namespaces(builder, spec);
@@ -199,7 +208,11 @@ BoxCommand box_command(const JailSpec& spec, const std::string& boxinit) {
   std::string tmp_bytes = std::to_string(spec.limits.tmp_bytes);
   std::string shm_bytes = std::to_string(spec.limits.shm_bytes);
   builder.add({"--perms", "1777", "--size", tmp_bytes, "--tmpfs", "/tmp"});
-  builder.add({"--perms", "1777", "--size", shm_bytes, "--tmpfs", "/dev/shm"});
+  if (spec.job != nullptr) {
+    builder.add({"--bind", spec.job->shared_folder(), "/dev/shm"});
+  } else {
+    builder.add({"--perms", "1777", "--size", shm_bytes, "--tmpfs", "/dev/shm"});
+  }
   // CUDA's driver finds its devices through sysfs; the cgroups in there are no business of its.
   if (spec.scope == JailScope::kJob) {
     builder.add({"--ro-bind", "/sys", "/sys", "--size", "4096", "--tmpfs", "/sys/fs"});

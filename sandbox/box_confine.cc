@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -102,6 +103,11 @@ bool allow_below(int ruleset, const char* path, uint64_t rights) {
 
 }  // namespace
 
+int join_job() {
+  if (::setns(kNetNamespaceFd, CLONE_NEWNET) != 0) return -1;
+  return ::setns(kIpcNamespaceFd, CLONE_NEWIPC);
+}
+
 uint32_t tighten_mounts(const Plan& plan) {
   uint32_t missing = 0;
   // Running is all that boxinit needs of its file; the payload needs nothing of it.
@@ -109,9 +115,10 @@ uint32_t tighten_mounts(const Plan& plan) {
   // Before /proc/sys disappears below.
   write_text("/proc/sys/user/max_user_namespaces", "0");
   if ((plan.without_layers & kInodeCaps) == 0) {
-    if (!mount_tmpfs("/tmp", plan.tmp_bytes) || !mount_tmpfs("/dev/shm", plan.shm_bytes)) {
-      missing |= kNoInodeCaps;
-    }
+    // A job's /dev/shm belongs to all its jails.
+    bool capped = mount_tmpfs("/tmp", plan.tmp_bytes) &&
+                  (plan.joins_job != 0 || mount_tmpfs("/dev/shm", plan.shm_bytes));
+    if (!capped) missing |= kNoInodeCaps;
   }
   if ((plan.without_layers & kProcHiding) == 0) {
     // CUDA's real driver reads /proc/driver and /proc/meminfo, so only rank scope loses them.
@@ -143,8 +150,9 @@ int apply_limits(const Plan& plan) {
       {RLIMIT_DATA, plan.data_bytes, plan.data_bytes, plan.data_bytes != 0},
       {RLIMIT_FSIZE, plan.file_bytes, plan.file_bytes, plan.file_bytes != 0},
       {RLIMIT_NOFILE, plan.open_files, plan.open_files, true},
-      // Counts boxinit as well; the watchdog ends the jail at `processes` itself.
-      {RLIMIT_NPROC, plan.processes + 2, plan.processes + 2, true},
+      // Counts boxinit as well; the watchdog ends the jail at `processes` itself. The jails of a
+      // job are counted together, so there the watchdog is alone.
+      {RLIMIT_NPROC, plan.processes + 2, plan.processes + 2, plan.joins_job == 0},
       {RLIMIT_STACK, 8 * kMiB, 64 * kMiB, true},
       // NVIDIA's driver pins what it likes.
       {RLIMIT_MEMLOCK, 8 * kMiB, 8 * kMiB, plan.job_scope == 0},

@@ -9,6 +9,9 @@
 
 namespace cb::box {
 
+/// Enters the network and IPC namespaces of the job. Returns 0, or -1 with errno.
+int join_job();
+
 /// Replaces /tmp, /dev/shm and /proc by mounts that bubblewrap cannot make: capped inodes, nothing
 /// of the machine in /proc. Returns the MissingLayer bits of what the kernel refused.
 uint32_t tighten_mounts(const Plan& plan);

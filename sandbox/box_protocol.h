@@ -17,6 +17,9 @@ enum Fd : int {
   kOomFd = 7,
   kPidsFd = 8,
   kCpuFd = 9,
+  kUserNamespaceFd = 10,  ///< these three of the job, when the plan joins one
+  kNetNamespaceFd = 11,
+  kIpcNamespaceFd = 12,
   kFirstPayloadFd = 16,
 };
 
@@ -44,6 +47,7 @@ struct Plan {
   uint32_t open_files = 0;
   uint32_t without_layers = 0;  ///< JailLayer bits
   uint32_t job_scope = 0;
+  uint32_t joins_job = 0;
   uint32_t has_oom_file = 0;
   uint32_t has_pids_file = 0;
   uint32_t has_cpu_file = 0;
@@ -66,12 +70,13 @@ enum class MessageKind : uint32_t {
 enum class Step : uint32_t {
   kNone,
   kPlan,
+  kNamespaces,
   kCapabilities,
   kFds,
   kLimits,
   kLandlock,
   kFilter,
-  kExec
+  kExec,
 };
 
 /// Layers that the kernel did not grant; they lower the assurance but do not stop the jail.

@@ -388,6 +388,7 @@ int run() {
   int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   ssize_t ignored = ::write(score, "1000", 4);
   ::close(score);
+  if (plan.joins_job != 0 && join_job() != 0) fail(kControlFd, Step::kNamespaces);
   Message ready;
   ready.missing_layers = tighten_mounts(plan);
   uint32_t abi = (plan.without_layers & kLandlock) != 0 ? 0 : landlock_abi();
@@ -410,4 +411,8 @@ int run() {
 }  // namespace
 }  // namespace cb::box
 
-int main() { return cb::box::run(); }
+// With an argument it is a payload that only waits, and so keeps a job's namespaces alive.
+int main(int argc, char**) {
+  while (argc > 1) ::pause();
+  return cb::box::run();
+}

@@ -23,6 +23,7 @@
 #include "sandbox/box_command.h"
 #include "sandbox/box_protocol.h"
 #include "sandbox/cgroup.h"
+#include "sandbox/job_namespaces.h"
 #include "sandbox/syscall_filter.h"
 
 namespace cb {
@@ -36,6 +37,8 @@ const char* describe(box::Step step) {
       return "nothing";
     case box::Step::kPlan:
       return "reading the plan";
+    case box::Step::kNamespaces:
+      return "joining the job's namespaces";
     case box::Step::kCapabilities:
       return "dropping capabilities";
     case box::Step::kFds:
@@ -92,6 +95,7 @@ UniqueFd plan_file(const JailSpec& spec, const std::vector<sock_filter>& filter,
   plan.open_files = limits.open_files;
   plan.without_layers = spec.without_layers;
   plan.job_scope = spec.scope == JailScope::kJob ? 1 : 0;
+  plan.joins_job = spec.job != nullptr ? 1 : 0;
   plan.has_oom_file = counters[0] ? 1 : 0;
   plan.has_pids_file = counters[1] ? 1 : 0;
   plan.has_cpu_file = counters[2] ? 1 : 0;
@@ -247,7 +251,7 @@ void JailedProcess::State::start(const JailSpec& spec) {
   ProcessOptions options;
   options.argv = command.argv;
   options.working_folder = "/";
-  options.credentials = box_credentials(spec.box_slot);
+  options.credentials = box_credentials(spec.job != nullptr ? spec.job->box_slot() : spec.box_slot);
   options.output_limit = 4096;
   // boxinit leaves when the control socket closes; a parent-death signal would also fire when a
   // mere thread of ours ends.
@@ -259,6 +263,11 @@ void JailedProcess::State::start(const JailSpec& spec) {
   constexpr std::array<int, 3> kCounterFds = {box::kOomFd, box::kPidsFd, box::kCpuFd};
   for (size_t index = 0; index < counters.size(); ++index) {
     if (counters[index]) options.fds.emplace_back(counters[index].get(), kCounterFds[index]);
+  }
+  if (spec.job != nullptr) {
+    options.fds.emplace_back(spec.job->user_namespace(), box::kUserNamespaceFd);
+    options.fds.emplace_back(spec.job->net_namespace(), box::kNetNamespaceFd);
+    options.fds.emplace_back(spec.job->ipc_namespace(), box::kIpcNamespaceFd);
   }
   for (size_t index = 0; index < spec.fds.size(); ++index) {
     options.fds.emplace_back(spec.fds[index].first, box::kFirstPayloadFd + static_cast<int>(index));

@@ -23,7 +23,9 @@ enum class JailProfile {
 /// How far a rank is cut off from the other ranks of its job.
 enum class JailScope {
   kRank,  ///< nothing shared: no sockets, no file locks, nothing that another jail could observe
-  kJob,   ///< for real GPUs: sockets (loopback only), locks, SysV memory and device nodes allowed
+  /// For real GPUs: device nodes, locks, and sockets, SysV memory and /dev/shm that are shared with
+  /// the other jails of the same JobNamespaces and with nobody else.
+  kJob,
 };
 
 /// Caps on what the jail may use; the wall clock is the caller's. 0 means no cap where allowed.
@@ -50,6 +52,8 @@ enum JailLayer : unsigned {
   kCgroups = 128,
 };
 
+class JobNamespaces;
+
 /// Everything that one jailed program gets. What is not named here, it does not have.
 struct JailSpec {
   JailProfile profile = JailProfile::kHost;
@@ -63,6 +67,7 @@ struct JailSpec {
   std::vector<std::pair<std::string, std::string>> files;
   /// Device nodes, by the same path inside and outside; kJob only.
   std::vector<std::string> devices;
+  const JobNamespaces* job = nullptr;    ///< to join; kJob only. It decides the box slot
   std::vector<std::pair<int, int>> fds;  ///< {our descriptor, its number in the jail (>= 3)}
   std::string working_folder = "/tmp";   ///< a path in the jail
   JailLimits limits;
