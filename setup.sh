@@ -103,11 +103,12 @@ check_jail() {
 
 cuda_release() { "$1/bin/nvcc" --version 2>/dev/null | sed -n 's/.*release \([0-9]*\).*/\1/p'; }
 
-# Where CMakeLists.txt looks, in the same order.
+# Where CMakeLists.txt looks: $CUDA_HOME and nowhere else if it is set.
 find_cuda() {
-  local folder
-  for folder in "${CUDA_HOME:-}" "$cuda" /usr/local/cuda; do
-    if [ -n "$folder" ] && [ -x "$folder/bin/nvcc" ] && [ "$(cuda_release "$folder")" = 13 ]; then
+  local folder folders=("$cuda" /usr/local/cuda)
+  [ -z "${CUDA_HOME:-}" ] || folders=("$CUDA_HOME")
+  for folder in "${folders[@]}"; do
+    if [ -x "$folder/bin/nvcc" ] && [ "$(cuda_release "$folder")" = 13 ]; then
       echo "$folder"
       return
     fi
@@ -168,6 +169,8 @@ prepare_cuda() {
     say "CUDA 13 compiler: $found"
     return
   fi
+  [ -z "${CUDA_HOME:-}" ] ||
+    fail "CUDA_HOME is $CUDA_HOME, but there is no CUDA 13 compiler in it; correct or unset it"
   "$cuda_from_pypi" || agreed "no CUDA 13 compiler found; fetch one from PyPI into ./.cuda (390 MB)?" ||
     fail "no CUDA 13 compiler in \$CUDA_HOME, ./.cuda or /usr/local/cuda" \
       "Run ./setup.sh --cuda-from-pypi (390 MB, no root, no GPU needed), or set CUDA_HOME."
