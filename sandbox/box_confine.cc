@@ -34,6 +34,7 @@ bool mount_tmpfs(const char* path, uint64_t bytes) {
   return ::mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) == 0;
 }
 
+// Keeps those of `kept` that this process has.
 int set_capabilities(uint64_t kept) {
   for (int cap = 0; cap < 64; ++cap) {
     // Fails for numbers beyond the last capability.
@@ -42,10 +43,11 @@ int set_capabilities(uint64_t kept) {
   if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) return -1;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2]{};
+  if (::syscall(SYS_capget, &header, data) != 0) return -1;
   for (int word = 0; word < 2; ++word) {
-    auto bits = static_cast<uint32_t>(kept >> (32 * word));
-    data[word].effective = bits;
-    data[word].permitted = bits;
+    data[word].permitted &= static_cast<uint32_t>(kept >> (32 * word));
+    data[word].effective = data[word].permitted;
+    data[word].inheritable = 0;
   }
   return static_cast<int>(::syscall(SYS_capset, &header, data));
 }

@@ -334,7 +334,7 @@ JailOutcome JailedProcess::State::judge() {
     if (!last || last->kind != box::MessageKind::kFailed) last = received->message;
   }
   JailOutcome result;
-  result.assurance = missing_layers(missing, cgroup.missing());
+  if (init_pidfd) result.assurance = missing_layers(missing, cgroup.missing());
   result.peak_memory_bytes = cgroup.peak_memory_bytes();
   if (last && last->kind == box::MessageKind::kFailed) {
     result.setup_failed = true;

@@ -93,7 +93,8 @@ struct JailOutcome {
   std::string setup_message;
   double cpu_seconds = 0;          ///< of the whole jail
   uint64_t peak_memory_bytes = 0;  ///< of the whole jail; 0 unknown
-  std::string assurance;           ///< "full", or "degraded: " and what this machine lacks
+  /// "full", or "degraded: " and what this machine lacks; empty when the jail did not start.
+  std::string assurance;
 };
 
 /// One program in a jail of its own: namespaces, read-only files, system-call filter, landlock and

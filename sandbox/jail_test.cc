@@ -46,6 +46,11 @@ JailSpec shell(const std::string& script) {
   return spec;
 }
 
+bool ended(const JailedProcess& jail) {
+  pollfd state{jail.pidfd(), POLLIN, 0};
+  return ::poll(&state, 1, 0) != 0;
+}
+
 bool has_process_with(const std::string& word) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     Result<std::string> line = read_file(entry.path().string() + "/cmdline");
@@ -124,7 +129,7 @@ TEST(JailTest, DescriptorsMayTakeTheNumbersThatBoxinitUses) {
 TEST(JailTest, OutputIsReadWhileNobodyWaits) {
   JailSpec spec = shell("head -c 300000 /dev/zero; echo end >&2; exec sleep 60");
   JailedProcess jail = JailedProcess::spawn(spec);
-  while (jail.standard_error().empty()) ::sched_yield();
+  while (jail.standard_error().empty() && !ended(jail)) ::sched_yield();
   EXPECT_EQ(jail.standard_output().size(), 300'000u);
   EXPECT_EQ(jail.standard_error(), "end\n");
 }
