@@ -412,7 +412,4 @@ int run() {
 }  // namespace cb::box
 
 // With an argument it is a payload that only waits, and so keeps a job's namespaces alive.
-int main(int argc, char**) {
-  while (argc > 1) ::pause();
-  return cb::box::run();
-}
+int main(int argc, char**) { return argc > 1 ? ::pause() : cb::box::run(); }

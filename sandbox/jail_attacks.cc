@@ -195,37 +195,42 @@ int raise_limits() {
   return ::setrlimit(RLIMIT_NOFILE, &all) == 0 || ::setrlimit(RLIMIT_CORE, &all) == 0 ? 0 : 1;
 }
 
-const std::map<std::string, std::function<int()>> kAttacks = {
-    {"crash", crash},
-    {"daemonise", daemonise},
-    {"exit_like_a_signal", exit_like_a_signal},
-    {"flood_stderr", [] { return flood(2); }},
-    {"flood_stdout", [] { return flood(1); }},
-    {"fork_bomb", fork_bomb},
-    {"big_file", big_file},
-    {"ignore_everything", ignore_everything},
-    {"kill_everybody", kill_everybody},
-    {"many_files", many_files},
-    {"memory_bomb", memory_bomb},
-    {"memory_by_children", memory_by_children},
-    {"memory_in_child_only", memory_in_child_only},
-    {"old_syscall", old_syscall},
-    {"overflow_stack", [] { return overflow_stack(0); }},
-    {"ptrace_in_child", ptrace_in_child},
-    {"ptrace_init", ptrace_init},
-    {"raise_limits", raise_limits},
-    {"reserve_terabytes", reserve_terabytes},
-    {"shared_memory_bomb", shared_memory_bomb},
-    {"sparse_file", sparse_file},
-    {"spin", spin},
-    {"spin_ignoring_sigxcpu", spin_ignoring_sigxcpu},
-    {"stop_self", stop_self},
-    {"thread_bomb", thread_bomb},
-};
+using Attacks = std::map<std::string, std::function<int()>>;
+
+Attacks attacks() {
+  return {
+      {"crash", crash},
+      {"daemonise", daemonise},
+      {"exit_like_a_signal", exit_like_a_signal},
+      {"flood_stderr", [] { return flood(2); }},
+      {"flood_stdout", [] { return flood(1); }},
+      {"fork_bomb", fork_bomb},
+      {"big_file", big_file},
+      {"ignore_everything", ignore_everything},
+      {"kill_everybody", kill_everybody},
+      {"many_files", many_files},
+      {"memory_bomb", memory_bomb},
+      {"memory_by_children", memory_by_children},
+      {"memory_in_child_only", memory_in_child_only},
+      {"old_syscall", old_syscall},
+      {"overflow_stack", [] { return overflow_stack(0); }},
+      {"ptrace_in_child", ptrace_in_child},
+      {"ptrace_init", ptrace_init},
+      {"raise_limits", raise_limits},
+      {"reserve_terabytes", reserve_terabytes},
+      {"shared_memory_bomb", shared_memory_bomb},
+      {"sparse_file", sparse_file},
+      {"spin", spin},
+      {"spin_ignoring_sigxcpu", spin_ignoring_sigxcpu},
+      {"stop_self", stop_self},
+      {"thread_bomb", thread_bomb},
+  };
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  auto attack = argc == 2 ? kAttacks.find(argv[1]) : kAttacks.end();
-  return attack == kAttacks.end() ? 120 : attack->second();
+  Attacks known = attacks();
+  auto attack = argc == 2 ? known.find(argv[1]) : known.end();
+  return attack == known.end() ? 120 : attack->second();
 }

@@ -122,6 +122,7 @@ TEST(ProbeTest, EveryProfileMatchesTheGoldenTable) {
   std::string table = row("attempt", titles);
   for (const std::string& name : names) {
     std::vector<std::string> cells;
+    cells.reserve(columns.size());
     for (Results& column : columns) cells.push_back(column[name]);
     table += row(name, cells);
   }

@@ -30,7 +30,9 @@ bool write_all(int fd, const void* data, size_t bytes) {
   return ::write(fd, data, bytes) == static_cast<ssize_t>(bytes);
 }
 
-bool send_file(int to, const std::string& path, const std::string& name) {
+bool send_file(int to, const std::string& folder, const std::string& name) {
+  std::string path = folder;
+  path.append("/").append(name);
   int from = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   struct stat info {};
   if (from < 0 || ::fstat(from, &info) != 0 || !S_ISREG(info.st_mode)) return false;
@@ -70,7 +72,7 @@ int build(int to, const std::string& folder, const std::string& suffixes, char**
   if (listing == nullptr) return 127;
   while (const dirent* entry = ::readdir(listing)) {
     std::string name = entry->d_name;
-    if (wanted(name, suffixes) && !send_file(to, folder + "/" + name, name)) {
+    if (wanted(name, suffixes) && !send_file(to, folder, name)) {
       std::perror(name.c_str());
       return 126;
     }

@@ -142,14 +142,13 @@ TEST(BuildTest, TimeoutsAreNotKept) {
   EXPECT_FALSE(result.cached);
 }
 
-class BuildCacheTest : public ::testing::Test {
- protected:
-  BuildCacheTest() { tools_.cache_folder = folder_.path() + "/build"; }
+struct BuildCacheTest : ::testing::Test {
+  BuildCacheTest() { tools.cache_folder = folder.path() + "/build"; }
 
-  BuildResult build(const BuildRequest& request) { return build_candidate(request, tools_); }
+  BuildResult build(const BuildRequest& request) { return build_candidate(request, tools); }
 
-  TempDir folder_{"build-cache-test-"};
-  BuildTools tools_ = BuildTools::of_this_machine();
+  TempDir folder{"build-cache-test-"};
+  BuildTools tools = BuildTools::of_this_machine();
 };
 
 TEST_F(BuildCacheTest, TheSameSourcesAreCompiledOnce) {
@@ -158,7 +157,7 @@ TEST_F(BuildCacheTest, TheSameSourcesAreCompiledOnce) {
   EXPECT_FALSE(first.cached);
   EXPECT_TRUE(second.cached);
   EXPECT_TRUE(first.library == second.library);
-  EXPECT_EQ(fs::status(tools_.cache_folder).permissions(), fs::perms::owner_all);
+  EXPECT_EQ(fs::status(tools.cache_folder).permissions(), fs::perms::owner_all);
 }
 
 TEST_F(BuildCacheTest, FailuresAreKeptWithTheirLog) {
@@ -171,22 +170,22 @@ TEST_F(BuildCacheTest, FailuresAreKeptWithTheirLog) {
 }
 
 TEST_F(BuildCacheTest, EverythingThatMattersChangesTheKey) {
-  std::string plain = cache_key(host_only(), tools_);
-  EXPECT_EQ(cache_key(host_only(), tools_), plain);
-  EXPECT_NE(cache_key(host_only(" "), tools_), plain);
-  EXPECT_NE(cache_key(host_only("", "other.cc"), tools_), plain);
+  std::string plain = cache_key(host_only(), tools);
+  EXPECT_EQ(cache_key(host_only(), tools), plain);
+  EXPECT_NE(cache_key(host_only(" "), tools), plain);
+  EXPECT_NE(cache_key(host_only("", "other.cc"), tools), plain);
   BuildRequest request = host_only();
   request.links = {"cuda"};
-  EXPECT_NE(cache_key(request, tools_), plain);
+  EXPECT_NE(cache_key(request, tools), plain);
   request = host_only();
   request.target = "compute_80";
-  EXPECT_NE(cache_key(request, tools_), plain);
+  EXPECT_NE(cache_key(request, tools), plain);
   request = host_only();
   request.forbidden_symbols = {"nccl*"};
-  EXPECT_NE(cache_key(request, tools_), plain);
+  EXPECT_NE(cache_key(request, tools), plain);
   TempDir headers("build-headers-");
   std::ofstream(headers.path() + "/new.h") << "x";
-  BuildTools other = tools_;
+  BuildTools other = tools;
   other.include_folder = headers.path();
   EXPECT_NE(cache_key(host_only(), other), plain);
 }
@@ -194,7 +193,7 @@ TEST_F(BuildCacheTest, EverythingThatMattersChangesTheKey) {
 TEST_F(BuildCacheTest, DamagedEntriesAreBuiltAnew) {
   build(host_only());
   for (const char* extension : {".so", ".json"}) {
-    for (const auto& entry : fs::directory_iterator(tools_.cache_folder)) {
+    for (const auto& entry : fs::directory_iterator(tools.cache_folder)) {
       if (entry.path().extension() != extension) continue;
       std::string content = value_or_throw(read_file(entry.path().string()));
       content[content.size() / 2] ^= 1;
@@ -220,7 +219,7 @@ TEST_F(BuildCacheTest, ManyMayBuildTheSameAtOnce) {
   for (std::thread& thread : threads) thread.join();
   for (const BuildResult& result : results) EXPECT_EQ(result.outcome, BuildOutcome::kOk);
   EXPECT_TRUE(build(host_only()).cached);
-  for (const auto& entry : fs::directory_iterator(tools_.cache_folder)) {
+  for (const auto& entry : fs::directory_iterator(tools.cache_folder)) {
     EXPECT_TRUE(entry.path().extension() == ".so" || entry.path().extension() == ".json");
   }
 }
