@@ -1,5 +1,6 @@
 #include "sandbox/box_confine.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
@@ -7,12 +8,14 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <string>
 
 #include "sandbox/jail.h"
 
@@ -25,6 +28,23 @@ bool write_text(const char* path, const char* text) {
   bool written = ::write(fd, text, std::strlen(text)) > 0;
   ::close(fd);
   return written;
+}
+
+// Bound files and folders are other file systems, and keep their times.
+void fix_times_below(const std::string& folder, dev_t device) {
+  DIR* listing = ::opendir(folder.c_str());
+  if (listing == nullptr) return;
+  while (const dirent* entry = ::readdir(listing)) {
+    std::string name = entry->d_name;
+    std::string path = folder + "/" + name;
+    struct stat info {};
+    if (name == "." || name == ".." || ::lstat(path.c_str(), &info) != 0) continue;
+    if (info.st_dev != device) continue;
+    const timespec zero[2] = {};
+    ::utimensat(AT_FDCWD, path.c_str(), zero, AT_SYMLINK_NOFOLLOW);
+    if (S_ISDIR(info.st_mode)) fix_times_below(path, device);
+  }
+  ::closedir(listing);
 }
 
 bool mount_tmpfs(const char* path, uint64_t bytes) {
@@ -132,6 +152,14 @@ uint32_t tighten_mounts(const Plan& plan) {
     }
   }
   return missing;
+}
+
+int fix_file_times() {
+  constexpr unsigned long kFlags = MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV;
+  struct stat root {};
+  if (::stat("/", &root) != 0 || ::mount(nullptr, "/", nullptr, kFlags, nullptr) != 0) return 0;
+  fix_times_below("/box", root.st_dev);
+  return ::mount(nullptr, "/", nullptr, kFlags | MS_RDONLY, nullptr);
 }
 
 int drop_capabilities() { return set_capabilities(uint64_t{1} << CAP_SYS_PTRACE); }

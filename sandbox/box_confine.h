@@ -16,6 +16,11 @@ int join_job();
 /// of the machine in /proc. Returns the MissingLayer bits of what the kernel refused.
 uint32_t tighten_mounts(const Plan& plan);
 
+/// Gives the files that were copied into the jail one fixed time: compilers write it into what they
+/// make, and the same sources must give the same bytes. Returns 0, or -1 with errno when the root
+/// could not be made read-only again.
+int fix_file_times();
+
 /// Forbids new user namespaces below this one and gives up every capability except the one with
 /// which boxinit watches its processes. Returns 0, or -1 with errno.
 int drop_capabilities();

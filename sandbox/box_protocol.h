@@ -71,6 +71,7 @@ enum class Step : uint32_t {
   kNone,
   kPlan,
   kNamespaces,
+  kMounts,
   kCapabilities,
   kFds,
   kLimits,

@@ -394,6 +394,7 @@ int run() {
   uint32_t abi = (plan.without_layers & kLandlock) != 0 ? 0 : landlock_abi();
   ready.landlock_abi = abi;
   if (abi == 0) ready.missing_layers |= kNoLandlock;
+  if (fix_file_times() != 0) fail(kControlFd, Step::kMounts);
   if (drop_capabilities() != 0 || ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
       ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     fail(kControlFd, Step::kCapabilities);

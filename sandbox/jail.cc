@@ -39,6 +39,8 @@ const char* describe(box::Step step) {
       return "reading the plan";
     case box::Step::kNamespaces:
       return "joining the job's namespaces";
+    case box::Step::kMounts:
+      return "making the root read-only";
     case box::Step::kCapabilities:
       return "dropping capabilities";
     case box::Step::kFds:

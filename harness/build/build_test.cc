@@ -68,6 +68,15 @@ TEST(BuildTest, DeviceCodeIsKnownByItsHash) {
   EXPECT_TRUE(contains(result.library, "_Z5threePi"));
 }
 
+TEST(BuildTest, TheSameSourcesGiveTheSameBytes) {
+  BuildRequest request = host_only();
+  request.sources.push_back({"three.cu", "__global__ void three(int* p) { *p = 3; }\n"});
+  BuildResult first = build_candidate(request, tools_without_cache());
+  BuildResult second = build_candidate(request, tools_without_cache());
+  EXPECT_EQ(first.fatbin_sha256, second.fatbin_sha256);
+  EXPECT_TRUE(first.library == second.library);
+}
+
 TEST(BuildTest, LineInformationNamesTheCandidatesFile) {
   BuildRequest request = host_only();
   request.sources.push_back({"ring.cu", "__global__ void ring(int* p) { *p = 3; }\n"});
