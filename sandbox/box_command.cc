@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 
 #include "base/error.h"
 #include "sandbox/box_protocol.h"
@@ -48,6 +49,19 @@ bool is_public(const fs::path& path) {
     if (!others_can(folder, S_IXOTH)) return false;
   }
   return others_can(path, fs::is_directory(path) ? S_IROTH | S_IXOTH : S_IROTH);
+}
+
+// Whether this user id exists in our user namespace. Lines of uid_map: first inside, first
+// outside, count.
+bool is_mapped(uid_t user) {
+  std::ifstream map("/proc/self/uid_map");
+  uint64_t inside = 0;
+  uint64_t outside = 0;
+  uint64_t count = 0;
+  while (map >> inside >> outside >> count) {
+    if (user >= inside && user - inside < count) return true;
+  }
+  return false;
 }
 
 class CommandBuilder {
@@ -189,7 +203,14 @@ std::optional<Credentials> box_credentials(unsigned box_slot) {
                 fmt::format("box slot {} of {}; one machine runs at most {} jails at a time",
                             box_slot, kBoxUsers, kBoxUsers));
   }
-  return Credentials{kFirstBoxUser + box_slot, kFirstBoxUser + box_slot};
+  uid_t user = kFirstBoxUser + box_slot;
+  if (!is_mapped(user)) {
+    throw Error(ErrorCode::kRefused,
+                fmt::format("we are root in a user namespace and cannot become user {}, as jails "
+                            "must; run as an ordinary user, or map the ids up to {} as well",
+                            user, kFirstBoxUser + kBoxUsers - 1));
+  }
+  return Credentials{user, user};
 }
 
 BoxCommand box_command(const JailSpec& spec, const std::string& boxinit) {

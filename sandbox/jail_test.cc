@@ -9,15 +9,18 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/process.h"
 
 namespace cb {
 namespace {
@@ -79,6 +82,47 @@ TEST(JailTest, OutsideUserIsNeverRoot) {
   std::string expected = ::geteuid() == 0 ? "60000" : std::to_string(::geteuid());
   EXPECT_THAT(*status, HasSubstr("Uid:\t" + expected + "\t" + expected + "\t" + expected));
   EXPECT_THAT(*status, HasSubstr("CapPrm:\t0000000000000000"));
+}
+
+TEST(JailTest, SystemCallsOfThePayloadCanBeSampled) {
+  JailedProcess jail = JailedProcess::spawn(attack("ignore_everything"));
+  std::string path = "/proc/" + std::to_string(jail.payload_pid()) + "/syscall";
+  std::string pausing = std::to_string(SYS_pause) + " ";
+  while (!ended(jail)) {
+    Result<std::string> sample = read_file(path);
+    ASSERT_TRUE(sample) << sample.error().message();
+    if (sample->starts_with(pausing)) return;
+  }
+  ADD_FAILURE() << "the program never paused";
+}
+
+// Run by the test below, inside a user namespace that allows no further one.
+TEST(JailTest, DISABLED_SaysWhyItRefuses) {
+  try {
+    require_jail();
+    ADD_FAILURE() << "this machine can jail";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kRefused);
+    std::printf("refused: %s\n", error.what());
+  }
+}
+
+TEST(JailTest, RefusesWithTheNextStepWhereNamespacesAreForbidden) {
+  // As root inside, which cannot become a box user; and as a user, who gets no namespace.
+  for (const auto& [uid, reason] : {std::pair{"0", "cannot become"}, {"1000", "namespace"}}) {
+    ProcessOptions options;
+    options.argv = {
+        "bwrap", "--unshare-user", "--disable-userns", "--uid", uid,  "--ro-bind",     "/", "/",
+        "--dev", "/dev",           "--proc",           "/proc", "--", "/proc/self/exe"};
+    options.argv.back() = std::filesystem::read_symlink("/proc/self/exe").string();
+    options.argv.insert(options.argv.end(), {"--gtest_also_run_disabled_tests",
+                                             "--gtest_filter=JailTest.DISABLED_SaysWhyItRefuses"});
+    options.env = {"PATH=/usr/bin"};
+    CompletedProcess done = run_process(options, 20'000);
+    EXPECT_TRUE(done.status.success()) << done.standard_output << done.standard_error;
+    EXPECT_THAT(done.standard_output, HasSubstr("refused: "));
+    EXPECT_THAT(done.standard_output, HasSubstr(reason));
+  }
 }
 
 TEST(JailTest, BoxSlotsAreDifferentUsers) {
@@ -280,7 +324,7 @@ TEST(JailTest, DiesWithTheHarness) {
       while (true) ::pause();
     }
     ASSERT_EQ(::read(ends[0], &payload, sizeof payload), ssize_t{sizeof payload});
-    alive.reset(static_cast<int>(::syscall(434 /* pidfd_open */, payload, 0)));
+    alive.reset(static_cast<int>(::syscall(SYS_pidfd_open, payload, 0)));
     ASSERT_TRUE(alive);
     ::kill(harness, SIGKILL);
     ::waitpid(harness, nullptr, 0);
