@@ -115,6 +115,24 @@ find_cuda() {
   done
 }
 
+# Whether users who own nothing can reach a folder.
+is_public() {
+  local folder=$1
+  while [ "$folder" != / ]; do
+    [ $((0$(stat -c %a "$folder") & 5)) = 5 ] || return 1
+    folder=$(dirname "$folder")
+  done
+}
+
+# Where CUDA goes. As root we jail compilers under a user of their own, who cannot read below /root.
+cuda_place() {
+  if [ "$(id -u)" = 0 ] && ! is_public "$root"; then
+    echo /opt/commbench/cuda-13.0
+  else
+    echo "$cuda"
+  fi
+}
+
 unpack_cuda() {
   local staging
   python3 -m pip --version >/dev/null 2>&1 || fail "python3 has no pip; run ./setup.sh first"
@@ -138,9 +156,13 @@ unpack_cuda() {
   # A jail's user has to read it when the harness runs as root.
   chmod -R go+rX "$staging/cuda"
   check_cuda "$staging/cuda"
-  rm -rf "$cuda"
-  mv "$staging/cuda" "$cuda"
-  say "unpacked CUDA 13.0 into $cuda"
+  local place
+  place=$(cuda_place)
+  rm -rf "$cuda" "$place"
+  mkdir -p "$(dirname "$place")"
+  mv "$staging/cuda" "$place"
+  [ "$place" = "$cuda" ] || ln -s "$place" "$cuda"
+  say "unpacked CUDA 13.0 into $place"
 }
 
 check_cuda() {
