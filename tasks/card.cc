@@ -323,7 +323,7 @@ std::vector<FoundTask> find_tasks(const std::vector<std::string>& task_dirs) {
 }
 
 int step_count(const Case& test_case, StepKey key) {
-  auto width = static_cast<uint64_t>(test_case.max_steps - test_case.min_steps + 1);
+  uint64_t width = static_cast<uint64_t>(test_case.max_steps - test_case.min_steps) + 1;
   CounterRandom random(whole_case(std::move(key)).seed("steps"));
   return test_case.min_steps + static_cast<int>(random.below(0, width));
 }
@@ -352,7 +352,7 @@ std::string hash_folder(const std::string& folder) {
   std::sort(names.begin(), names.end());
   std::string text;
   for (const std::string& name : names) {
-    std::string content = value_or_throw(read_file(folder + "/" + name));
+    std::string content = value_or_throw(read_file(fmt::format("{}/{}", folder, name)));
     text += fmt::format("{}\n{}\n{}\n{}\n", name.size(), name, content.size(), content);
   }
   return sha256_hex(text);

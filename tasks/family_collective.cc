@@ -118,6 +118,8 @@ class Data {
   Data(const Case& test_case, const StepKey& key, int call, uint64_t count, int root)
       : shape_(test_case), count_(count), root_(root) {
     std::vector<uint64_t> seeds;
+    seeds.reserve(shape_.ranks);
+    inputs_.reserve(shape_.ranks);
     for (int rank = 0; rank < test_case.world_size; ++rank) {
       seeds.push_back(key.seed(fmt::format("input of call {} rank {}", call, rank)));
     }
@@ -182,6 +184,7 @@ class Data {
   template <typename OffsetOf>
   ContentPtr pieces(OffsetOf offset_of) const {
     std::vector<PiecesContent::Piece> parts;
+    parts.reserve(shape_.ranks);
     for (int rank = 0; rank < static_cast<int>(shape_.ranks); ++rank) {
       parts.push_back({input(rank), offset_of(rank)});
     }

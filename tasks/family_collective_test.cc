@@ -98,8 +98,10 @@ std::vector<Bytes> outputs_by_definition(const Setting& setting, const StepOfAll
   Dtype dtype = dtype_from_name(setting.dtype);
   size_t size = element_bytes(dtype);
   int ranks = setting.world_size;
-  std::vector<Bytes> inputs;
-  for (int rank = 0; rank < ranks; ++rank) inputs.push_back(step.input(rank, call));
+  std::vector<Bytes> inputs(static_cast<size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    inputs[static_cast<size_t>(rank)] = step.input(rank, call);
+  }
   bool blocks = setting.collective == "reduce-scatter" || setting.collective == "all-to-all";
   size_t block = inputs[0].size() / (blocks ? static_cast<size_t>(ranks) : 1);
   std::vector<Bytes> outputs;
@@ -219,9 +221,9 @@ TEST_P(Collectives, RejectEveryWrongMode) {
     for (int s : {1, 2}) {
       StepOfAllRanks step(card, card.cases[0], key, s);
       int root = step_struct(step.plans[0].calls[0]).root;
-      std::vector<Bytes> outputs;
+      std::vector<Bytes> outputs(static_cast<size_t>(GetParam().world_size));
       for (int rank = 0; rank < GetParam().world_size; ++rank) {
-        outputs.push_back(wrong_output(mode, GetParam(), step, rank, root));
+        outputs[static_cast<size_t>(rank)] = wrong_output(mode, GetParam(), step, rank, root);
       }
       wrong += count_wrong(step, 0, outputs);
     }

@@ -114,7 +114,7 @@ uint64_t Reduction::integer(int rank, uint64_t index) const {
 
 int Reduction::shared_exponent(uint64_t index) const {
   ExponentRange range = shared_range(dtype_);
-  auto width = static_cast<uint64_t>(range.max - range.min + 1);
+  uint64_t width = static_cast<uint64_t>(range.max - range.min) + 1;
   return range.min + static_cast<int>(CounterRandom(shared_seed_).below(index, width));
 }
 
@@ -169,13 +169,11 @@ uint64_t Reduction::integer_result(uint64_t index, int without) const {
     uint64_t value = load_bits(dtype_, bytes);
     bool less = is_signed_integer(dtype_) ? as_signed(dtype_, value) < as_signed(dtype_, result)
                                           : value < result;
-    if (first) {
-      result = value;
-    } else if (op_ == ReduceOp::kSum) {
+    if (op_ == ReduceOp::kSum && !first) {
       result += value;
-    } else if (op_ == ReduceOp::kProd) {
+    } else if (op_ == ReduceOp::kProd && !first) {
       result *= value;
-    } else if ((op_ == ReduceOp::kMin) == less) {
+    } else if (first || (op_ == ReduceOp::kMin) == less) {
       result = value;
     }
     first = false;

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 namespace cb::tasks {
 namespace {
@@ -11,8 +12,8 @@ namespace {
 constexpr uint64_t kElements = 2000;
 
 std::shared_ptr<Reduction> make(Dtype dtype, ReduceOp op, int ranks) {
-  std::vector<uint64_t> seeds;
-  for (int rank = 0; rank < ranks; ++rank) seeds.push_back(1000 + static_cast<uint64_t>(rank));
+  std::vector<uint64_t> seeds(static_cast<size_t>(ranks));
+  std::iota(seeds.begin(), seeds.end(), 1000);
   return std::make_shared<Reduction>(dtype, op, seeds, 77);
 }
 
@@ -112,8 +113,9 @@ INSTANTIATE_TEST_SUITE_P(All, FloatReductions, ::testing::ValuesIn(float_cases()
 TEST(Reduction, ExtremaOfFloatsAreOrdinaryNumbers) {
   for (Dtype dtype : {Dtype::kF16, Dtype::kBf16, Dtype::kF32, Dtype::kF64}) {
     auto reduction = make(dtype, ReduceOp::kMax, 3);
-    std::vector<std::vector<uint64_t>> inputs;
-    for (int rank = 0; rank < 3; ++rank) inputs.push_back(elements(*reduction->input(rank), dtype));
+    std::vector<std::vector<uint64_t>> inputs = {elements(*reduction->input(0), dtype),
+                                                 elements(*reduction->input(1), dtype),
+                                                 elements(*reduction->input(2), dtype)};
     std::vector<uint64_t> results = elements(*reduction->result(), dtype);
     for (uint64_t i = 0; i < kElements; ++i) {
       double largest = -INFINITY;
