@@ -49,15 +49,8 @@ inline bool affine_sub(const Meta& a, const Meta& b, Meta& r) {
 /// factor * m.
 template <typename T>
 inline bool affine_scale(const Meta& m, uint64_t factor, Meta& r) {
-  int64_t stride;
-  if constexpr (sizeof(T) == 8) {
-    if (__builtin_mul_overflow(int64_t{m.stride}, static_cast<int64_t>(factor), &stride)) {
-      return false;
-    }
-  } else {
-    stride = static_cast<int64_t>(static_cast<uint64_t>(int64_t{m.stride}) * factor);
-  }
-  return store_affine<T>(r, m.base * factor, stride);
+  uint64_t stride = static_cast<uint64_t>(int64_t{m.stride}) * factor;
+  return store_affine<T>(r, m.base * factor, static_cast<int64_t>(stride));
 }
 
 /// a * b, one of which must be uniform.
@@ -93,10 +86,10 @@ inline bool affine_divide(const Meta& m, T divisor, Meta& r) {
 template <typename T>
 inline bool affine_remainder(const Meta& m, T divisor, Meta& r) {
   T first, last;
-  if (divisor <= 0 || !affine_ends<T>(m, first, last) || first < 0 || last < 0) return false;
+  if (divisor <= 0 || !affine_ends<T>(m, first, last)) return false;
   T rest = static_cast<T>(first % divisor);
   if (first / divisor == last / divisor) return store_affine<T>(r, to_base(rest), m.stride);
-  if (m.stride % static_cast<int64_t>(divisor) != 0) return false;
+  if (first < 0 || last < 0 || m.stride % static_cast<int64_t>(divisor) != 0) return false;
   return store_affine<T>(r, to_base(rest), 0);
 }
 

@@ -78,11 +78,11 @@ struct IntEqual {
       all = true;
       return true;
     }
-    // Lanes that are all smaller or all larger are all different.
+    // Sequences that are not the same have no lane in common if one is below the other throughout.
     all = false;
     bool less, greater;
     return affine_order<T>(a, b, std::less<T>{}, less) &&
-           affine_order<T>(b, a, std::less<T>{}, greater) && (less || greater);
+           affine_order<T>(b, a, std::less<T>{}, greater);
   }
 };
 

@@ -1,10 +1,10 @@
 #pragma once
 
 // Arithmetic on .f16 and .bf16, eight numbers at a time in f32. A result that is rounded to f32 and
-// then to 16 bits is the correctly rounded one for a sum and a product, because f32 has more than
-// twice the precision, with two exceptions: fma, and subnormal products of bf16. There the second
-// rounding errs where the first one ends exactly between two neighbours without being exact; such
-// lanes are found and computed again in double precision.
+// then to 16 bits is the correctly rounded one for sums and products, because f32 has more than
+// twice the precision. (Products of bf16 that f32 cannot hold are below half the smallest bf16.) It
+// is not for fma: the second rounding errs where the first one ends exactly between two neighbours
+// without being exact. Such lanes are found and computed again in double precision.
 
 #include <immintrin.h>
 
@@ -39,7 +39,6 @@ struct F16 {
   static constexpr NumberFormat kFormat = kF16Format;
   static constexpr uint16_t kNan = 0x7fff;
   static constexpr uint16_t kInfinity = 0x7c00;
-  static constexpr bool kProductsExact = true;  ///< in f32
 
   static V8f widen(V8h halves) {
     return reinterpret_cast<V8f>(_mm256_cvtph_ps(reinterpret_cast<__m128i>(halves)));
@@ -63,7 +62,6 @@ struct Bf16 {
   static constexpr NumberFormat kFormat = kBf16Format;
   static constexpr uint16_t kNan = 0x7fff;
   static constexpr uint16_t kInfinity = 0x7f80;
-  static constexpr bool kProductsExact = false;  ///< in f32, where they may underflow
 
   static V8f widen(V8h halves) { return reinterpret_cast<V8f>(extended(halves) << 16); }
   static V8h narrow(V8f v) {
@@ -85,15 +83,14 @@ uint16_t fma_once(float a, float b, float c) {
   return static_cast<uint16_t>(round_double(sum, error, Format::kFormat, Rounding::kNearest));
 }
 
-/// Where v, which is fma(a, b, c), is known to be exact or not finite.
+/// Where v, which is fma(a, b, c), is known to be exact or not finite. A product that f32 cannot
+/// hold is too small to bring a doubtful v about, or infinite, and then the error is NaN.
 inline V8i exact_fma(V8f v, V8f a, V8f b, V8f c) {
   V8f product = a * b;
   V8f c_part = v - product;
   V8f error = (product - (v - c_part)) + (c - c_part);
-  V8u magnitude = reinterpret_cast<V8u>(product) & 0x7fffffff;
-  V8i product_exact = (magnitude >= 0x00800000) & (magnitude < 0x7f800000);
   V8i finite = (reinterpret_cast<V8u>(v) & 0x7fffffff) < 0x7f800000;
-  return (product_exact & (error == 0)) | ~finite;
+  return (error == 0) | ~finite;
 }
 
 /// Rounds `v`, which is fma(a, b, c) in f32, to 16 bits as if it had not been rounded before.

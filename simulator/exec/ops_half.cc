@@ -47,17 +47,7 @@ struct Sub {
 
 template <typename Format, Clamp clamp>
 struct Mul {
-  static V8h compute(V8f a, V8f b, V8f) {
-    V8f product = a * b;
-    V8h result = Format::narrow(clamped<clamp>(product));
-    if constexpr (!Format::kProductsExact) {
-      V8i subnormal = (reinterpret_cast<V8u>(product) & 0x7f800000) == 0;
-      V8i doubt = Format::doubtful(product) & subnormal;
-      if (any(doubt)) [[unlikely]]
-        result = narrow_fma<Format>(product, a, b, V8f{});
-    }
-    return result;
-  }
+  static V8h compute(V8f a, V8f b, V8f) { return Format::narrow(clamped<clamp>(a * b)); }
 };
 
 template <typename Format, Clamp clamp>
