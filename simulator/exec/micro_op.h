@@ -47,17 +47,22 @@ struct Slot {
 /// group stops here (Context::stop says why).
 using OpFn = const MicroOp* (*)(Context&, const MicroOp*);
 
-/// What the run loop must know about an operation before it executes it.
+/// What the run loop and the decoder must know about an operation besides its handler.
 enum OpFlag : uint16_t {
-  kOpOrdered = 1,       ///< must happen in virtual-time order: strong accesses, fences, clocks
-  kOpMemory = 2,        ///< fills Context::access for the timing model
-  kOpControl = 4,       ///< branch, call, return, exit
-  kOpStrongStore = 8,   ///< becomes visible later than it is issued
-  kOpSideEffect = 16,   ///< a loop that contains it is not a pure wait
-  kOpGuardNegated = 32, ///< executes where the guard predicate is false
-  kOpBarrier = 64,      ///< may wait for other warps
-  kOpLoad = 128,        ///< results arrive later: destinations are tracked in the scoreboard
-  kOpPure = 256,        ///< neither memory nor control: only reads and writes registers
+  kOpOrdered = 1,      ///< happens in virtual-time order: strong accesses, atomics, fences, clocks
+  kOpMemory = 2,       ///< fills Context::access for the timing model
+  kOpControl = 4,      ///< branch, call, return, exit: the handler reads the guard itself
+  kOpStrongStore = 8,  ///< handed to Engine::post_store, becomes visible later than it is issued
+  kOpSideEffect = 16,  ///< a loop that contains it is not a pure wait: stores, barriers, calls
+  kOpGuardNegated = 32,  ///< executes where the guard predicate is false
+  kOpBarrier = 64,       ///< may wait for other lanes or warps
+  kOpLoad = 128,         ///< results arrive later: destinations are tracked in the scoreboard
+  kOpPure = 256,         ///< neither memory nor control: only reads and writes registers
+  kOpWaits = 512,        ///< a sign of a wait loop: strong load, atomic, nanosleep, clock
+  kOpListSource =
+      1024,           ///< the slots of the operand list are read (else written, if there are any)
+  kOpRelease = 2048,  ///< takes effect after all earlier accesses of the thread
+  kOpAcquire = 4096,  ///< accesses after it wait for it; the SM's L1 is stale
 };
 
 /// Sixty-four bytes, one cache line. `d` is the destination, `a` to `c` the sources. For
@@ -66,17 +71,17 @@ enum OpFlag : uint16_t {
 struct MicroOp {
   OpFn fn = nullptr;
   Slot d, a, b, c;
-  uint64_t immediate = 0;     ///< address offset, lookup table, and so on: see the handler
-  int16_t guard = -1;         ///< predicate index, -1: always
+  uint64_t immediate = 0;  ///< address offset, lookup table, and so on: see the handler
+  int16_t guard = -1;      ///< predicate index, -1: always
   uint16_t flags = 0;
   uint16_t stall_cycles = 1;  ///< from the issue of the previous operation to this one's
   uint8_t num_waits = 0;      ///< scoreboard entries in `waits` to wait for
   uint8_t aux = 0;            ///< small parameter of the handler
   uint16_t waits[4] = {};     ///< slot indices that a load may still be filling
-  uint32_t list = 0;          ///< first entry in FunctionCode::lists
+  uint32_t list = 0;          ///< first entry in FunctionCode::lists, of list_size
   uint16_t list_size = 0;
   uint16_t latency_cycles = 0;  ///< of the result, for operations with a fixed latency
-  uint32_t target = 0;        ///< branch target, or index of call site, loop or access site
+  uint32_t target = 0;          ///< branch: index of the operation; memory: its access site
 };
 static_assert(sizeof(MicroOp) == 64);
 

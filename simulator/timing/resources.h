@@ -1,0 +1,77 @@
+#pragma once
+
+// What accesses and copies wait for besides their own latency: issue slots, caches, HBM, links.
+// Every resource is a rate in windows of time, so that requests need not arrive in the order of
+// their times: a warp may run ahead of another by a bounded slack.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "simulator/exec/context.h"
+#include "simulator/timing/profile.h"
+
+namespace cb::sim {
+
+/// A rate: work takes ps_per_unit each, at most one window's worth per window. A request gets the
+/// first free share at or after its arrival.
+class RateServer {
+ public:
+  RateServer() = default;
+  /// `window_ps` must be a power of two.
+  RateServer(double units_per_ns, Time window_ps);
+
+  /// When `units` that arrive at `t` have passed; t + units at full rate when nothing else waits.
+  Time pass(Time t, uint64_t units);
+  void reset();
+
+ private:
+  double ps_per_unit_ = 0;
+  unsigned shift_ = 0;
+  uint64_t oldest_ = 0;            ///< window number of ring start
+  uint64_t full_below_ = 0;        ///< all windows before it are full
+  std::vector<uint32_t> used_ps_;  ///< ring
+};
+
+/// Who transfers a copy.
+enum class CopyKind : uint8_t { kHostToDevice, kDeviceToHost, kWithinDevice, kPeer, kHostToHost };
+
+/// The resources of the whole cluster.
+class Resources {
+ public:
+  explicit Resources(const Profile& profile);
+
+  /// An instruction's claim on its scheduler: returns when the last of `slots` issue slots that
+  /// start at `t` is over. `warp_slot` is the warp's place on the SM.
+  Time issue(int device, uint32_t sm, uint32_t warp_slot, Time t, uint32_t slots);
+
+  struct Charge {
+    Time issued = 0;   ///< when the SM's load-store unit took the whole access
+    Time done = 0;     ///< load, atomic: result in registers; store: visible where it goes
+    Time reached = 0;  ///< when the access meets memory: the moment a strong one takes effect
+  };
+  /// One warp-wide access of a warp on SM `sm` of `device`, issued at `t`. Weak loads look into L1
+  /// and L2; strong ones go to the memory that holds the address.
+  Charge access(int device, uint32_t sm, Time t, const MemoryAccess& access);
+
+  /// A multimem operation on `num_members` copies.
+  Charge multicast(int device, uint32_t sm, Time t, const MemoryAccess& access, int num_members);
+
+  /// A copy (DMA) of `bytes` that starts at `t`: when it is over. Devices are global numbers, -1
+  /// host.
+  Time copy(CopyKind kind, int source_device, int target_device, Time t, uint64_t bytes);
+  /// Filling memory of a device.
+  Time fill(int device, Time t, uint64_t bytes);
+
+  /// Forgets what an SM's L1 holds: a kernel starts on it, or an acquire or fence executed there.
+  void invalidate_l1(int device, uint32_t sm);
+
+  /// Bytes that crossed NVLink from device to device, for the record's audit.
+  uint64_t link_bytes(int from, int to) const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace cb::sim
