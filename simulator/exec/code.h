@@ -76,9 +76,14 @@ struct Preset {
   Special special = Special::kTidX;
   uint8_t bytes = 8;  ///< width of the slot
   uint16_t slot = 0;
+  uint16_t vector = 0;   ///< room for the lanes of a kSpecial, in units of 64 bytes
   uint32_t index = 0;
   uint64_t value = 0;
 };
+
+/// What a function pointer holds: recognisable, and the address of nothing.
+inline constexpr uint64_t kFunctionHandleBase = 0x7fc0de0000000000;
+constexpr uint64_t function_handle(uint32_t index) { return kFunctionHandleBase + index * 16; }
 
 /// One call instruction. Arguments travel through the frames' local memory: the caller's call
 /// variables are copied to the callee's parameters, and back.

@@ -13,7 +13,7 @@ struct FunctionCode;
 struct Group;
 struct KernelRun;
 struct Warp;
-class Engine;
+struct EngineState;
 class SpinRecorder;
 
 class AddressSpace;
@@ -73,7 +73,7 @@ struct Context {
   Warp* warp = nullptr;
   Block* block = nullptr;
   KernelRun* run = nullptr;
-  Engine* engine = nullptr;
+  EngineState* engine = nullptr;
   /// Set while an iteration of a possible wait loop is recorded: every load and atomic reports
   /// what it read to it.
   SpinRecorder* recorder = nullptr;

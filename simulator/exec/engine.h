@@ -20,6 +20,8 @@
 
 namespace cb::sim {
 
+struct EngineState;
+
 /// One launch, checked by the daemon: shapes within limits, parameters complete, blocks that fit.
 struct KernelLaunch {
   std::shared_ptr<const Program> program;
@@ -78,6 +80,10 @@ class Engine {
   /// Memory was written by somebody else (host, copy): wakes who waits for it.
   void written(uint64_t address, uint64_t bytes);
 
+  /// Pinned memory may have been written by a host process: wakes who waits for it and finds it
+  /// changed. To be called whenever a host thread makes a request.
+  void host_may_have_written();
+
   /// Ends all kernels of a rank's process without calling their callbacks.
   void stop_rank(int rank);
 
@@ -98,8 +104,7 @@ class Engine {
   Resources& resources();
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<EngineState> state_;
 };
 
 }  // namespace cb::sim

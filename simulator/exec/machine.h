@@ -107,7 +107,7 @@ struct Block {
   uint32_t sm = 0;
   uint64_t shared_base = 0;  ///< generic address
   uint64_t shared_bytes = 0;
-  std::vector<std::unique_ptr<Warp>> warps;
+  std::vector<Warp*> warps;     ///< owned by the engine
   std::array<BlockBarrier, 16> barriers = {};
   std::array<std::array<uint32_t, 3>, 16> barrier_results = {};  ///< of the completed phase
   uint32_t live_warps = 0;

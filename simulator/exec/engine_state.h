@@ -1,0 +1,166 @@
+#pragma once
+
+// The engine's insides, shared by its source files: engine.cc (events), residency.cc (which blocks
+// run where), warp_run.cc (the loop that executes operations), groups.cc and barrier.cc (lanes and
+// warps that wait for each other), parking.cc (wait loops), stores.cc (when stores become visible).
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/exec/engine.h"
+#include "simulator/exec/engine_port.h"
+#include "simulator/exec/event_queue.h"
+#include "simulator/exec/kernel_run.h"
+#include "simulator/exec/machine.h"
+
+namespace cb::sim {
+
+/// How far a warp may run ahead of the others where order does not matter.
+inline constexpr Time kSlack = 1'000'000;
+/// Operations that a warp executes at most before others get their turn.
+inline constexpr uint32_t kQuantum = 4096;
+inline constexpr size_t kMaxFindings = 64;
+inline constexpr size_t kMaxOutputBytes = size_t{1} << 20;
+
+struct SmState {
+  uint32_t blocks = 0;
+  uint32_t warps = 0;
+  uint64_t registers = 0;
+  uint64_t shared_bytes = 0;
+  uint32_t next_slot = 0;
+};
+
+struct DeviceState {
+  std::vector<SmState> sms;
+  std::vector<KernelRun*> waiting;  ///< with blocks that did not start yet, most urgent first
+};
+
+struct DelayedStore {
+  LaneWrites writes;
+  Block* block = nullptr;   ///< whose pending list has it; nullptr when the block has ended
+  uint64_t lo = 0, hi = 0;
+};
+
+/// Who waits for a line of 64 bytes.
+struct LineWatch {
+  Warp* warp = nullptr;
+  Group* group = nullptr;
+  uint64_t park_id = 0;
+};
+
+struct RankState {
+  EngineStats stats;
+  std::string output;
+  std::vector<uint64_t> free_workspaces;
+};
+
+struct EngineState {
+  EngineState(AddressSpace& memory_, const Profile& profile_, const EngineOptions& options_);
+
+  AddressSpace& memory;
+  const Profile profile;
+  const EngineOptions options;
+  Resources resources;
+  ScratchSpace scratch;
+
+  EventQueue queue;
+  Time now = 0;
+  Time limit = 0;              ///< of the present run()
+  bool interrupted = false;
+  Time cycle_ps = 0;
+  Time hop_ps = 0;             ///< a store's way to a peer
+  Time near_ps = 0;            ///< half of a load's way to memory of the own device
+
+  std::vector<DeviceState> devices;
+  std::map<uint64_t, std::unique_ptr<KernelRun>> runs;
+  std::vector<std::unique_ptr<KernelRun>> ended_runs;  ///< freed when no event is being executed
+  uint64_t next_run = 1;
+  std::vector<Finding> findings;
+  std::vector<RankState> ranks;
+
+  std::deque<std::function<void()>> callbacks;
+  std::vector<uint64_t> free_callbacks;
+  std::deque<DelayedStore> stores;
+  std::vector<uint64_t> free_stores;
+  std::vector<std::unique_ptr<Warp>> warps;    ///< all that ever were; events point at them
+  std::vector<Warp*> free_warps;
+  uint64_t next_ticket = 1;
+
+  WatchFilter filter;
+  std::unordered_map<uint64_t, std::vector<LineWatch>> watches;
+  uint64_t next_park = 1;
+  uint64_t num_parked = 0;
+
+  // engine.cc
+  void queue_warp(Warp& warp, Time time);
+  void queue_callback(Time time, std::function<void()> callback);
+  void execute(const Event& event);
+  /// Time up to which operations whose order matters may be executed.
+  Time horizon() const { return std::min(limit, queue.next_time()); }
+
+  // residency.cc
+  void start_run(KernelRun& run);
+  void dispatch(int device);
+  bool has_room(KernelRun& run);
+  uint64_t undefined_memory(uint64_t bytes);
+  bool place_block(KernelRun& run);
+  void start_block(KernelRun& run, uint32_t sm);
+  void end_block(Block& block, Time end);
+  void end_run(KernelRun& run);
+  /// Drops all blocks of a run that failed or whose process is gone.
+  void abandon(KernelRun& run);
+
+  // frames.cc
+  const FrameTemplate& frame_template(KernelRun& run, const FunctionCode& code);
+  std::unique_ptr<Frame> make_frame(Warp& warp, const FunctionCode& code, uint32_t mask,
+                                    uint32_t local_offset);
+
+  // warp_run.cc
+  void run_warp(Warp& warp);
+
+  // groups.cc
+  void load_group(Context& c, Warp& warp, Group& group);
+  Group* choose_group(Warp& warp);
+  Group& split(Context& c, uint32_t lanes, uint32_t pc);
+  void merge_groups(Warp& warp);
+  void drop_group(Warp& warp, Group& group);
+  void drop_unused_frames(Warp& warp);
+  void exit_lanes(Context& c, uint32_t lanes);
+  void recheck_exchanges(Warp& warp);
+
+  // barrier.cc
+  void complete_barrier(Block& block, uint32_t number, Time time);
+  void recheck_barriers(Block& block, Time time);
+
+  // parking.cc
+  const MicroOp* take_back_edge(Context& c, const MicroOp* op, const MicroOp* target);
+  void park(Context& c, bool has_deadline);
+  void unpark(Warp& warp, Group& group, Time time);
+  void forget_watches(Group& group);
+  void written(uint64_t lo, uint64_t hi, Time time);
+  void host_may_have_written();
+
+  // stores.cc
+  Time reach_time(const Context& c, const MicroOp* op) const;
+  std::optional<Time> pending_overlap(const Context& c, const MicroOp* op) const;
+  void charge(Context& c, const MicroOp* op);
+  void apply_store(uint64_t index);
+
+  // faults.cc
+  CodePlace place_of(const Warp& warp, const Frame& frame, uint32_t pc, int lane) const;
+  std::vector<Waiter> waiters(size_t limit) const;
+};
+
+/// Presets of special registers for the lanes of a warp.
+void set_special(Frame& frame, const Preset& preset, const Warp& warp, uint32_t num_sms);
+
+/// printf of device code; appends to `out`.
+const MicroOp* print_formatted(Context& c, const MicroOp* op, uint64_t format, uint64_t arguments,
+                               int lane, std::string& out);
+
+}  // namespace cb::sim
