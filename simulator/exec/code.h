@@ -76,7 +76,7 @@ struct Preset {
   Special special = Special::kTidX;
   uint8_t bytes = 8;  ///< width of the slot
   uint16_t slot = 0;
-  uint16_t vector = 0;   ///< room for the lanes of a kSpecial, in units of 64 bytes
+  uint16_t vector = 0;  ///< room for the lanes of a kSpecial, in units of 64 bytes
   uint32_t index = 0;
   uint64_t value = 0;
 };

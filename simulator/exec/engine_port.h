@@ -74,8 +74,11 @@ class SpinRecorder {
   void read(uint64_t address, uint32_t bytes);
   /// The iteration changed something: it is no pure wait.
   void spoil() { spoiled_ = true; }
+  /// The iteration looked at the time: it may end without a write.
+  void see_clock() { uses_clock_ = true; }
 
   bool spoiled() const { return spoiled_; }
+  bool uses_clock() const { return uses_clock_; }
   /// Whether all that was read is still in memory.
   bool unchanged() const;
   const std::vector<Watch>& reads() const { return reads_; }
@@ -85,6 +88,7 @@ class SpinRecorder {
   std::vector<Watch> reads_;
   std::vector<std::array<std::byte, 16>> values_;
   bool spoiled_ = false;
+  bool uses_clock_ = false;
 };
 
 }  // namespace cb::sim

@@ -42,7 +42,7 @@ struct DeviceState {
 
 struct DelayedStore {
   LaneWrites writes;
-  Block* block = nullptr;   ///< whose pending list has it; nullptr when the block has ended
+  Block* block = nullptr;  ///< whose pending list has it; nullptr when the block has ended
   uint64_t lo = 0, hi = 0;
 };
 
@@ -70,11 +70,11 @@ struct EngineState {
 
   EventQueue queue;
   Time now = 0;
-  Time limit = 0;              ///< of the present run()
+  Time limit = 0;  ///< of the present run()
   bool interrupted = false;
   Time cycle_ps = 0;
-  Time hop_ps = 0;             ///< a store's way to a peer
-  Time near_ps = 0;            ///< half of a load's way to memory of the own device
+  Time hop_ps = 0;   ///< a store's way to a peer
+  Time near_ps = 0;  ///< half of a load's way to memory of the own device
 
   std::vector<DeviceState> devices;
   std::map<uint64_t, std::unique_ptr<KernelRun>> runs;
@@ -87,12 +87,12 @@ struct EngineState {
   std::vector<uint64_t> free_callbacks;
   std::deque<DelayedStore> stores;
   std::vector<uint64_t> free_stores;
-  std::vector<std::unique_ptr<Warp>> warps;    ///< all that ever were; events point at them
+  std::vector<std::unique_ptr<Warp>> warps;  ///< all that ever were; events point at them
   std::vector<Warp*> free_warps;
   uint64_t next_ticket = 1;
 
   WatchFilter filter;
-  std::unordered_map<uint64_t, std::vector<LineWatch>> watches;
+  std::map<uint64_t, std::vector<LineWatch>> watches;  ///< by address / 64
   uint64_t next_park = 1;
   uint64_t num_parked = 0;
 
@@ -141,6 +141,8 @@ struct EngineState {
   const MicroOp* take_back_edge(Context& c, const MicroOp* op, const MicroOp* target);
   void park(Context& c, bool has_deadline);
   void unpark(Warp& warp, Group& group, Time time);
+  void wake_expired(Warp& warp);
+  void queue_deadlines(Warp& warp);
   void forget_watches(Group& group);
   void written(uint64_t lo, uint64_t hi, Time time);
   void host_may_have_written();
@@ -154,12 +156,16 @@ struct EngineState {
   // faults.cc
   CodePlace place_of(const Warp& warp, const Frame& frame, uint32_t pc, int lane) const;
   std::vector<Waiter> waiters(size_t limit) const;
+  Waiter describe_waiter(const Warp& warp, const Group& group) const;
 };
 
 /// Presets of special registers for the lanes of a warp.
 void set_special(Frame& frame, const Preset& preset, const Warp& warp, uint32_t num_sms);
 
-/// printf of device code; appends to `out`.
+/// A NUL-terminated string that the kernel may read, at most 4 KiB of it; nullopt: it may not.
+std::optional<std::string> device_string(Context& c, uint64_t address);
+
+/// printf of device code; appends to `out`. nullptr after a fault.
 const MicroOp* print_formatted(Context& c, const MicroOp* op, uint64_t format, uint64_t arguments,
                                int lane, std::string& out);
 

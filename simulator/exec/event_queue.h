@@ -15,8 +15,8 @@ struct Event {
   enum class Kind : uint8_t { kWarp, kCallback, kStore };
   Time time = 0;
   uint64_t sequence = 0;
-  Warp* warp = nullptr;   ///< kWarp
-  uint64_t ticket = 0;    ///< kWarp: valid if it is still the warp's; others: index
+  Warp* warp = nullptr;  ///< kWarp
+  uint64_t ticket = 0;   ///< kWarp: valid if it is still the warp's; others: index
   Kind kind = Kind::kWarp;
 
   bool before(const Event& other) const {

@@ -101,8 +101,7 @@ uint64_t uniform_special(const Preset& preset, const Warp& warp, uint32_t num_sm
     case Special::kClusterIdX:
     case Special::kClusterIdY:
     case Special::kClusterIdZ:
-      return block
-          .index[static_cast<int>(preset.special) - static_cast<int>(Special::kClusterIdX)];
+      return block.index[static_cast<int>(preset.special) - static_cast<int>(Special::kClusterIdX)];
     case Special::kNclusterIdX:
     case Special::kNclusterIdY:
     case Special::kNclusterIdZ:
@@ -126,8 +125,8 @@ void set_special(Frame& frame, const Preset& preset, const Warp& warp, uint32_t 
     case Special::kTidX:
     case Special::kTidY:
     case Special::kTidZ:
-      values = thread_indices(
-          warp, static_cast<int>(preset.special) - static_cast<int>(Special::kTidX));
+      values =
+          thread_indices(warp, static_cast<int>(preset.special) - static_cast<int>(Special::kTidX));
       break;
     case Special::kLaneid:
       for (uint32_t i = 0; i < kLanes; ++i) values[i] = i;
@@ -187,12 +186,11 @@ std::unique_ptr<Frame> EngineState::make_frame(Warp& warp, const FunctionCode& c
   const FrameTemplate& base = frame_template(*warp.block->run, code);
   size_t meta_bytes = round_up(code.num_slots * sizeof(Meta), kVectorAlign);
   size_t predicate_bytes = round_up(code.num_predicates * sizeof(uint32_t), kVectorAlign);
-  size_t ready_bytes =
-      options.timed ? round_up(code.num_slots * sizeof(Time), kVectorAlign) : 0;
+  size_t ready_bytes = options.timed ? round_up(code.num_slots * sizeof(Time), kVectorAlign) : 0;
   size_t vector_bytes = size_t{code.vector_lines} * kVectorAlign;
   auto frame = std::make_unique<Frame>();
-  frame->storage.reset(new std::byte[meta_bytes + predicate_bytes + ready_bytes + vector_bytes +
-                                     kVectorAlign]);
+  frame->storage.reset(
+      new std::byte[meta_bytes + predicate_bytes + ready_bytes + vector_bytes + kVectorAlign]);
   auto start = reinterpret_cast<uintptr_t>(frame->storage.get());
   std::byte* place = frame->storage.get() + (round_up(start, kVectorAlign) - start);
   frame->code = &code;

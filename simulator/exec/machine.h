@@ -69,6 +69,8 @@ struct Group {
   Time deadline = 0;           ///< kParked: 0 for none
   Time deadline_step = 0;      ///< doubles with every wake-up in vain
   uint64_t park_id = 0;
+  bool watches_pinned = false;    ///< kParked: host processes may write what it waits for
+  std::vector<uint64_t> carried;  ///< what the recorded iteration started with
 };
 
 struct Warp {
@@ -86,10 +88,11 @@ struct Warp {
 };
 
 struct BlockBarrier {
-  uint32_t expected = 0;  ///< threads, 0: nobody arrived yet
+  bool is_open = false;   ///< somebody arrived
+  uint32_t expected = 0;  ///< threads, 0: all that live
   uint32_t arrived = 0;
+  uint32_t arrived_in_warps = 0;  ///< the same, a complete warp counting as 32
   Time last_arrival = 0;
-  uint32_t warps_waiting = 0;
   std::array<uint32_t, 3> reduction = {};  ///< barrier.red: and, or, popc of the predicates so far
 };
 
@@ -107,7 +110,7 @@ struct Block {
   uint32_t sm = 0;
   uint64_t shared_base = 0;  ///< generic address
   uint64_t shared_bytes = 0;
-  std::vector<Warp*> warps;     ///< owned by the engine
+  std::vector<Warp*> warps;  ///< owned by the engine
   std::array<BlockBarrier, 16> barriers = {};
   std::array<std::array<uint32_t, 3>, 16> barrier_results = {};  ///< of the completed phase
   uint32_t live_warps = 0;

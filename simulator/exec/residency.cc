@@ -130,7 +130,8 @@ bool EngineState::place_block(KernelRun& run) {
   uint32_t limit = blocks_per_sm(info, shape_of(run));
   SmState* best = nullptr;
   for (SmState& sm : device.sms) {
-    if (sm.blocks >= limit || sm.warps + run.warps_per_block > info.max_threads_per_sm / kWarpSize ||
+    if (sm.blocks >= limit ||
+        sm.warps + run.warps_per_block > info.max_threads_per_sm / kWarpSize ||
         sm.registers + registers > info.registers_per_sm ||
         sm.shared_bytes + shared > info.shared_per_sm_bytes) {
       continue;
