@@ -12,9 +12,9 @@ namespace cb {
 
 /// States an invariant of our own code, also in release builds. Never use it on anything that user
 /// input or a candidate can influence: that is an `Error` or a verdict.
-#define CB_CHECK(condition, message)                                  \
-  do {                                                                \
-    if (!(condition)) [[unlikely]] {                                  \
+#define CB_CHECK(condition, message)                                 \
+  do {                                                               \
+    if (!(condition)) [[unlikely]] {                                 \
       ::cb::check_failed(__FILE__, __LINE__, #condition, (message)); \
-    }                                                                 \
+    }                                                                \
   } while (false)

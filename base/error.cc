@@ -7,12 +7,18 @@ namespace cb {
 
 const char* to_string(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kUsage: return "usage";
-    case ErrorCode::kConfig: return "config";
-    case ErrorCode::kSystem: return "system";
-    case ErrorCode::kRemote: return "remote";
-    case ErrorCode::kTimeout: return "timeout";
-    case ErrorCode::kRefused: return "refused";
+    case ErrorCode::kUsage:
+      return "usage";
+    case ErrorCode::kConfig:
+      return "config";
+    case ErrorCode::kSystem:
+      return "system";
+    case ErrorCode::kRemote:
+      return "remote";
+    case ErrorCode::kTimeout:
+      return "timeout";
+    case ErrorCode::kRefused:
+      return "refused";
   }
   return "unknown";
 }

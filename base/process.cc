@@ -29,12 +29,18 @@ enum class ChildStep : int { kFds, kCredentials, kLimits, kFolder, kExec, kParen
 
 const char* describe(ChildStep step) {
   switch (step) {
-    case ChildStep::kFds: return "descriptors";
-    case ChildStep::kCredentials: return "user and group";
-    case ChildStep::kLimits: return "resource limits";
-    case ChildStep::kFolder: return "working folder";
-    case ChildStep::kExec: return "exec";
-    case ChildStep::kParentGone: return "parent is gone";
+    case ChildStep::kFds:
+      return "descriptors";
+    case ChildStep::kCredentials:
+      return "user and group";
+    case ChildStep::kLimits:
+      return "resource limits";
+    case ChildStep::kFolder:
+      return "working folder";
+    case ChildStep::kExec:
+      return "exec";
+    case ChildStep::kParentGone:
+      return "parent is gone";
   }
   return "?";
 }
@@ -258,9 +264,8 @@ std::optional<ExitStatus> Process::wait(int timeout_ms) {
   if (status_) return status_;
   auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
   while (true) {
-    pollfd fds[3] = {{pidfd_.get(), POLLIN, 0},
-                     {out_.fd.get(), POLLIN, 0},
-                     {err_.fd.get(), POLLIN, 0}};
+    pollfd fds[3] = {
+        {pidfd_.get(), POLLIN, 0}, {out_.fd.get(), POLLIN, 0}, {err_.fd.get(), POLLIN, 0}};
     int left = -1;
     if (timeout_ms >= 0) {
       auto remaining = deadline - std::chrono::steady_clock::now();

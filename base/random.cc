@@ -38,10 +38,11 @@ RunKey RunKey::from_hex(std::string_view text) {
     bytes.push_back(static_cast<char>(high * 16 + low));
   }
   if (!valid) {
-    throw Error(ErrorCode::kUsage,
-                fmt::format("run key \"{}\": expected 64 hexadecimal digits; `openssl rand -hex 32` "
-                            "makes one",
-                            text));
+    throw Error(
+        ErrorCode::kUsage,
+        fmt::format("run key \"{}\": expected 64 hexadecimal digits; `openssl rand -hex 32` "
+                    "makes one",
+                    text));
   }
   return RunKey(std::move(bytes));
 }

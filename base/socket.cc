@@ -40,8 +40,7 @@ bool wait_readable(int fd, int timeout_ms) {
     int left = timeout_ms;
     if (timeout_ms >= 0) {
       auto remaining = deadline - std::chrono::steady_clock::now();
-      left = static_cast<int>(
-          std::chrono::ceil<std::chrono::milliseconds>(remaining).count());
+      left = static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(remaining).count());
       if (left < 0) left = 0;
     }
     pollfd poller{fd, POLLIN, 0};

@@ -22,12 +22,18 @@ int64_t now_ms() {
 
 const char* escape_of(Color color) {
   switch (color) {
-    case Color::kPlain: return "";
-    case Color::kGreen: return "\x1b[32m";
-    case Color::kRed: return "\x1b[31m";
-    case Color::kYellow: return "\x1b[33m";
-    case Color::kDim: return "\x1b[2m";
-    case Color::kBold: return "\x1b[1m";
+    case Color::kPlain:
+      return "";
+    case Color::kGreen:
+      return "\x1b[32m";
+    case Color::kRed:
+      return "\x1b[31m";
+    case Color::kYellow:
+      return "\x1b[33m";
+    case Color::kDim:
+      return "\x1b[2m";
+    case Color::kBold:
+      return "\x1b[1m";
   }
   return "";
 }
@@ -98,9 +104,8 @@ void Progress::update(const std::string& line) {
   if (quiet_) return;
   if (terminal_) {
     winsize size{};
-    size_t columns = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0
-                         ? size.ws_col
-                         : 80;
+    size_t columns =
+        ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
     std::fprintf(stderr, "\r\x1b[2K%s", line.substr(0, columns - 1).c_str());
     std::fflush(stderr);
     shown_ = true;

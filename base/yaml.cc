@@ -49,8 +49,8 @@ Yaml Yaml::load_text(const std::string& text, const std::string& name) {
       for (const auto& entry : value) {
         std::string key = entry.first.Scalar();
         if (!seen.insert(key).second) {
-          throw Error(ErrorCode::kConfig, fmt::format("{}: {}: key given twice",
-                                                      location(name, entry.first), key));
+          throw Error(ErrorCode::kConfig,
+                      fmt::format("{}: {}: key given twice", location(name, entry.first), key));
         }
         node->children.emplace_back(
             key, self(self, entry.second, path.empty() ? key : path + "." + key));

@@ -27,7 +27,9 @@ TEST(YamlTest, ReadsNestedValues) {
 
 TEST(YamlTest, ErrorsNameFileLineAndPath) {
   Yaml root = Yaml::load_text("cases:\n  - dtype: f32\n  - dtype: fp9\n", "t.yaml");
-  EXPECT_EQ(error_of([&] { root.at("cases").items()[1].at("dtype").one_of({"f32", "f16"}); }),
+  EXPECT_EQ(error_of([&] {
+              root.at("cases").items()[1].at("dtype").one_of({"f32", "f16"});
+            }),
             "t.yaml:3: cases[1].dtype: unknown \"fp9\" (known: f32, f16)");
   EXPECT_EQ(error_of([&] { root.at("cases").items()[0].at("bytes"); }),
             "t.yaml:2: cases[0]: missing key \"bytes\"");

@@ -12,14 +12,14 @@ namespace cb::sim {
 /// Allocation granularity of compute capability 8.0 to 9.0: CUDA Occupancy Calculator tables, and
 /// cuda_occupancy.h of the toolkit.
 inline constexpr uint32_t kWarpSize = 32;
-inline constexpr uint32_t kRegisterUnit = 256;      ///< registers, per warp
+inline constexpr uint32_t kRegisterUnit = 256;  ///< registers, per warp
 inline constexpr uint32_t kSharedUnitBytes = 128;
 inline constexpr uint32_t kSchedulersPerSm = 4;
 
 struct BlockShape {
   uint32_t threads = 0;
   uint32_t registers_per_thread = 0;
-  uint64_t shared_bytes = 0;      ///< static + dynamic
+  uint64_t shared_bytes = 0;  ///< static + dynamic
 };
 
 /// Resident blocks of one kernel per SM; 0 when a block does not fit at all.

@@ -58,49 +58,49 @@ enum class Op : uint16_t {
                   ///< was not fetched yet; r0 bytes that remain
 
   // Modules.
-  kModuleLoad,    ///< a0 fatbin bytes, in staging [0, a0), or a1 != 0: bytes continue, r0 unset.
-                  ///< r0 module id, r1 bytes of the ModuleTable now in staging
-  kModuleUnload,  ///< (1) a0 module id
-  kSymbolAddress, ///< a0 module id, a1 variable index, a2 device: r0 address there, r1 bytes
+  kModuleLoad,     ///< a0 fatbin bytes, in staging [0, a0), or a1 != 0: bytes continue, r0 unset.
+                   ///< r0 module id, r1 bytes of the ModuleTable now in staging
+  kModuleUnload,   ///< (1) a0 module id
+  kSymbolAddress,  ///< a0 module id, a1 variable index, a2 device: r0 address there, r1 bytes
 
   // Memory. Which device is current is known to the client only, so that every request says it.
-  kMalloc,        ///< a0 bytes, a1 device: r0 address
-  kFree,          ///< a0 address; waits for the device like cudaFree
-  kHostAlloc,     ///< a0 bytes, a1 cudaHostAlloc flags, a2 device: r0 address; a memfd of whole
-                  ///< pages comes along
-  kHostFree,      ///< a0 address
-  kPointerInfo,   ///< a0 address: r0 PointerKind, r1 device, r2 allocation base, r3 its bytes
-  kMemInfo,       ///< a0 device: r0 free, r1 total
-  kPeerAccess,    ///< a0 device, a1 peer device, a2 1 enable / 0 disable
-  kIpcGetMem,     ///< a0 address: r0, r1 token
-  kIpcOpenMem,    ///< a0, a1 token, a2 device: r0 address (of the allocation)
-  kIpcCloseMem,   ///< a0 address
-  kDeviceReset,   ///< a0 device: waits for it, then frees all that this process has on it (memory,
-                  ///< streams, events, peer access, module instances)
+  kMalloc,       ///< a0 bytes, a1 device: r0 address
+  kFree,         ///< a0 address; waits for the device like cudaFree
+  kHostAlloc,    ///< a0 bytes, a1 cudaHostAlloc flags, a2 device: r0 address; a memfd of whole
+                 ///< pages comes along
+  kHostFree,     ///< a0 address
+  kPointerInfo,  ///< a0 address: r0 PointerKind, r1 device, r2 allocation base, r3 its bytes
+  kMemInfo,      ///< a0 device: r0 free, r1 total
+  kPeerAccess,   ///< a0 device, a1 peer device, a2 1 enable / 0 disable
+  kIpcGetMem,    ///< a0 address: r0, r1 token
+  kIpcOpenMem,   ///< a0, a1 token, a2 device: r0 address (of the allocation)
+  kIpcCloseMem,  ///< a0 address
+  kDeviceReset,  ///< a0 device: waits for it, then frees all that this process has on it (memory,
+                 ///< streams, events, peer access, module instances)
 
   // Streams and events. Ids are chosen by the client, unique per process; kNullStream is the
   // legacy default stream of the device given, kPerThreadStream that of the thread.
-  kStreamCreate,  ///< (1) a0 id, a1 flags (cudaStreamNonBlocking), a2 priority, a3 device
-  kStreamDestroy, ///< (1) a0 id
-  kStreamSync,    ///< a0 id, a1 device
-  kStreamQuery,   ///< a0 id, a1 device: status cudaSuccess or cudaErrorNotReady
-  kStreamWait,    ///< (1) a0 stream, a1 device, a2 event
-  kDeviceSync,    ///< a0 device
-  kEventCreate,   ///< (1) a0 id, a1 flags, a2 device
-  kEventDestroy,  ///< (1) a0 id
-  kEventRecord,   ///< (1) a0 event, a1 stream, a2 device
-  kEventSync,     ///< a0 event
-  kEventQuery,    ///< a0 event
-  kEventElapsed,  ///< a0 start, a1 end: r0 picoseconds between them (two's complement)
-  kIpcGetEvent,   ///< a0 event: r0, r1 token
-  kIpcOpenEvent,  ///< a0, a1 token, a2 new event id, a3 device
+  kStreamCreate,   ///< (1) a0 id, a1 flags (cudaStreamNonBlocking), a2 priority, a3 device
+  kStreamDestroy,  ///< (1) a0 id
+  kStreamSync,     ///< a0 id, a1 device
+  kStreamQuery,    ///< a0 id, a1 device: status cudaSuccess or cudaErrorNotReady
+  kStreamWait,     ///< (1) a0 stream, a1 device, a2 event
+  kDeviceSync,     ///< a0 device
+  kEventCreate,    ///< (1) a0 id, a1 flags, a2 device
+  kEventDestroy,   ///< (1) a0 id
+  kEventRecord,    ///< (1) a0 event, a1 stream, a2 device
+  kEventSync,      ///< a0 event
+  kEventQuery,     ///< a0 event
+  kEventElapsed,   ///< a0 start, a1 end: r0 picoseconds between them (two's complement)
+  kIpcGetEvent,    ///< a0 event: r0, r1 token
+  kIpcOpenEvent,   ///< a0, a1 token, a2 new event id, a3 device
 
   // Work. A pageable address is one outside the window; its bytes are in staging.
-  kMemcpy,        ///< a0 dst, a1 src, a2 bytes, a3 stream, a4 device, flags CopyFlag
-  kMemcpy2D,      ///< payload: Copy2D, flags CopyFlag; pageable rows are packed in staging
-  kMemset,        ///< a0 dst, a1 value pattern, a2 bytes per element (1, 2, 4), a3 elements a row,
-                  ///< a4 rows, a5 pitch bytes, a6 stream, a7 device, flags CopyFlag
-  kLaunch,        ///< (1) payload: Launch, then the packed parameters
+  kMemcpy,    ///< a0 dst, a1 src, a2 bytes, a3 stream, a4 device, flags CopyFlag
+  kMemcpy2D,  ///< payload: Copy2D, flags CopyFlag; pageable rows are packed in staging
+  kMemset,    ///< a0 dst, a1 value pattern, a2 bytes per element (1, 2, 4), a3 elements a row,
+              ///< a4 rows, a5 pitch bytes, a6 stream, a7 device, flags CopyFlag
+  kLaunch,    ///< (1) payload: Launch, then the packed parameters
 };
 
 /// The parts of a candidate's life that the trusted rank starts one by one.
@@ -113,25 +113,25 @@ inline constexpr uint64_t kPerThreadStream = 2;  ///< the value of cudaStreamPer
 
 /// Flags of copies and memsets.
 enum CopyFlag : uint16_t {
-  kCopyAsync = 1,          ///< return when the host may go on, not when the copy is done
-  kCopySrcPageable = 2,    ///< the source bytes are in staging
-  kCopyDstPageable = 4,    ///< deliver the bytes into staging; such a request is never one-way
-  kCopyContinues = 8,      ///< a further piece of the same call: no fixed cost is charged
-  kCopyPeer = 16,          ///< cudaMemcpyPeer*: no peer access needed
-  kCopyOneWay = 32,        ///< no reply: with kCopyAsync and without a pageable side only
+  kCopyAsync = 1,        ///< return when the host may go on, not when the copy is done
+  kCopySrcPageable = 2,  ///< the source bytes are in staging
+  kCopyDstPageable = 4,  ///< deliver the bytes into staging; such a request is never one-way
+  kCopyContinues = 8,    ///< a further piece of the same call: no fixed cost is charged
+  kCopyPeer = 16,        ///< cudaMemcpyPeer*: no peer access needed
+  kCopyOneWay = 32,      ///< no reply: with kCopyAsync and without a pageable side only
 };
 
 struct Request {
   Op op = Op::kInvalid;
   uint16_t flags = 0;
   uint32_t payload_bytes = 0;
-  uint64_t sequence = 0;   ///< repeated in the reply
+  uint64_t sequence = 0;  ///< repeated in the reply
   uint64_t args[9] = {};
 };
 static_assert(sizeof(Request) == 88);
 
 struct Reply {
-  int32_t status = 0;      ///< cudaError_t; for bootstrap requests cb_status
+  int32_t status = 0;  ///< cudaError_t; for bootstrap requests cb_status
   uint32_t payload_bytes = 0;
   uint64_t sequence = 0;
   uint64_t results[6] = {};  ///< [5] of every reply: bytes that kKernelOutput would deliver
@@ -144,18 +144,18 @@ struct HelloReply {
   int32_t world_size = 0;
   int32_t node = 0;
   int32_t num_nodes = 0;
-  int32_t device = 0;           ///< the rank's own device, numbered on its node
-  uint32_t num_devices = 0;     ///< devices of the node, all visible
+  int32_t device = 0;        ///< the rank's own device, numbered on its node
+  uint32_t num_devices = 0;  ///< devices of the node, all visible
   uint32_t thread_id = 0;
 };
 
 /// What the runtime's attribute and property queries answer, from the hardware profile.
 struct DeviceInfo {
   char name[64] = {};
-  char pci_bus_id[16] = {};     ///< "0000:1b:00.0"
+  char pci_bus_id[16] = {};  ///< "0000:1b:00.0"
   uint8_t uuid[16] = {};
   uint64_t global_memory_bytes = 0;
-  uint64_t shared_per_block_bytes = 0;        ///< without opt-in
+  uint64_t shared_per_block_bytes = 0;  ///< without opt-in
   uint64_t shared_per_block_optin_bytes = 0;
   uint64_t shared_per_sm_bytes = 0;
   uint64_t reserved_shared_per_block_bytes = 0;
@@ -171,7 +171,7 @@ struct DeviceInfo {
   uint32_t max_blocks_per_sm = 0;
   uint32_t copy_engines = 0;
   uint32_t multicast_supported = 0;
-  uint32_t peer_mask = 0;       ///< bit d: peer access to device d of the node is possible
+  uint32_t peer_mask = 0;  ///< bit d: peer access to device d of the node is possible
 };
 
 /// What kModuleLoad puts into staging: ModuleTable, KernelInfo[num_kernels],
@@ -184,18 +184,18 @@ struct ModuleTable {
 };
 
 struct KernelInfo {
-  uint32_t name_offset = 0;     ///< into the names
+  uint32_t name_offset = 0;  ///< into the names
   uint32_t first_param = 0;
   uint32_t num_params = 0;
   uint32_t param_bytes = 0;
-  uint32_t registers = 0;       ///< per thread, as ptxas reports
+  uint32_t registers = 0;  ///< per thread, as ptxas reports
   uint32_t static_shared_bytes = 0;
-  uint32_t local_bytes = 0;     ///< per thread
-  uint32_t max_threads = 0;     ///< per block
-  uint32_t ptx_version = 0;     ///< 90 for PTX 9.0
-  uint32_t binary_version = 0;  ///< 90 for sm_90
+  uint32_t local_bytes = 0;           ///< per thread
+  uint32_t max_threads = 0;           ///< per block
+  uint32_t ptx_version = 0;           ///< 90 for PTX 9.0
+  uint32_t binary_version = 0;        ///< 90 for sm_90
   uint32_t required_cluster[3] = {};  ///< shape that the kernel insists on; all 0: none
-  uint32_t constant_bytes = 0;  ///< of the __constant__ variables that it uses
+  uint32_t constant_bytes = 0;        ///< of the __constant__ variables that it uses
 };
 
 struct ParamInfo {
@@ -219,7 +219,7 @@ struct Copy2D {
 
 struct Launch {
   uint32_t module = 0;
-  uint32_t kernel = 0;            ///< index in the ModuleTable
+  uint32_t kernel = 0;  ///< index in the ModuleTable
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
   uint32_t cluster[3] = {1, 1, 1};
@@ -230,7 +230,7 @@ struct Launch {
   uint32_t device = 0;
   uint64_t stream = 0;
   uint32_t param_bytes = 0;
-  int32_t priority = 0;           ///< as of a stream: lower is more urgent
+  int32_t priority = 0;  ///< as of a stream: lower is more urgent
 };
 
 }  // namespace cb::sim
