@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles every starter, wrong candidate, reference and example as the grader would, for the
 # architecture in ARCH (default 90a). The examples that must not compile are the ones that do not.
-set -uo pipefail
+set -euo pipefail
 cd "$(dirname "$0")/.."
 cuda=${CUDA_HOME:-/usr/local/cuda}
 arch=${ARCH:-90a}

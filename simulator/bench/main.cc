@@ -22,7 +22,7 @@ double cpu_seconds() {
 }
 
 struct Measurement {
-  double seconds = 1e30;   ///< processor time, best of the repetitions
+  double seconds = 1e30;  ///< processor time, best of the repetitions
   uint64_t warp_instructions = 0;
   Time virtual_ps = 0;
 

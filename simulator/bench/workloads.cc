@@ -76,9 +76,7 @@ template <auto matmul>
 std::function<void()> plain_matmul_of_vectors(uint32_t size) {
   auto vectors = std::make_shared<std::vector<std::vector<float>>>(
       3, std::vector<float>(size_t{size} * size, 1.0f));
-  return [=] {
-    matmul((*vectors)[0].data(), (*vectors)[1].data(), (*vectors)[2].data(), size);
-  };
+  return [=] { matmul((*vectors)[0].data(), (*vectors)[1].data(), (*vectors)[2].data(), size); };
 }
 
 struct Peers {
@@ -151,8 +149,8 @@ std::shared_ptr<const Program> program_of(const Profile& profile, const std::str
 }  // namespace
 
 Workbench::Workbench(const Profile& profile, bool timed) : profile_(profile) {
-  memory_ = std::make_unique<AddressSpace>(kDevices, kDevices,
-                                           profile.device.global_memory_bytes, MemoryQuota{});
+  memory_ = std::make_unique<AddressSpace>(kDevices, kDevices, profile.device.global_memory_bytes,
+                                           MemoryQuota{});
   engine_ = std::make_unique<Engine>(*memory_, profile, EngineOptions{.timed = timed});
 }
 

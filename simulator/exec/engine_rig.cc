@@ -29,8 +29,8 @@ EngineRig::EngineRig(const std::string& ptx, const Mode& mode) : mode_(mode) {
   profile_ = value_or_throw(load_profile("h100x8"));
   std::string text = ".version 9.0\n.target sm_90a\n.address_size 64\n" + ptx;
   module_ = std::make_shared<const ptx::Module>(value_or_throw(ptx::parse(text)));
-  memory_ = std::make_unique<AddressSpace>(kRanks, profile_.num_devices(), kDeviceBytes,
-                                           MemoryQuota{});
+  memory_ =
+      std::make_unique<AddressSpace>(kRanks, profile_.num_devices(), kDeviceBytes, MemoryQuota{});
   engine_ = std::make_unique<Engine>(*memory_, profile_, EngineOptions{.timed = mode.timed});
   for (int rank = 0; rank < kRanks; ++rank) {
     std::vector<uint64_t> addresses;
@@ -62,8 +62,7 @@ uint64_t EngineRig::allocate(int rank, uint64_t bytes) {
 void EngineRig::launch(const std::string& kernel, int rank, const Shape& shape,
                        const std::vector<uint64_t>& parameters) {
   KernelLaunch launch;
-  launch.program =
-      value_or_throw(decode(module_, kernel, StallModel::of(profile_), mode_.decode));
+  launch.program = value_or_throw(decode(module_, kernel, StallModel::of(profile_), mode_.decode));
   launch.variables = variables_[static_cast<size_t>(rank)];
   launch.rank = rank;
   launch.device = rank;

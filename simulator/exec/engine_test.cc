@@ -21,8 +21,7 @@ std::string mode_name(const ::testing::TestParamInfo<EngineRig::Mode>& info) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, EngineTest, ::testing::ValuesIn(EngineRig::all_modes()),
-                         mode_name);
+INSTANTIATE_TEST_SUITE_P(Modes, EngineTest, ::testing::ValuesIn(EngineRig::all_modes()), mode_name);
 
 /// %rd0 = address of out[global thread index]; parameters: out, and up to two more.
 constexpr char kPrologue[] = R"(
@@ -304,11 +303,10 @@ spin:
   for (uint64_t blocks : {132, 133}) {
     auto* out = rig.buffer<uint32_t>(0, 1);
     auto* count = rig.buffer<uint32_t>(0, 1);
-    rig.launch("k", 0,
-               {.blocks = static_cast<uint32_t>(blocks),
-                .threads = 1,
-                .dynamic_shared_bytes = kShared},
-               {address_of(out), address_of(count), blocks});
+    rig.launch(
+        "k", 0,
+        {.blocks = static_cast<uint32_t>(blocks), .threads = 1, .dynamic_shared_bytes = kShared},
+        {address_of(out), address_of(count), blocks});
     rig.run();
     EXPECT_EQ(*count, 132u);
     EXPECT_EQ(rig.running(), blocks == 132 ? 0 : 1);

@@ -18,6 +18,28 @@ int read_value(const int* device) {
   return value;
 }
 
+/// What can be asked about streams.
+void check_attributes(cudaStream_t blocking, cudaStream_t other, cudaStream_t independent) {
+  unsigned flags = 99;
+  int priority = 99, device = -1;
+  unsigned long long first_id = 0, second_id = 0;
+  EXPECT_OK(cudaStreamGetFlags(independent, &flags));
+  EXPECT_EQUAL(flags, cudaStreamNonBlocking);
+  EXPECT_OK(cudaStreamGetPriority(blocking, &priority));
+  EXPECT_EQUAL(priority, 0);
+  EXPECT_OK(cudaStreamGetDevice(blocking, &device));
+  EXPECT_EQUAL(device, 0);
+  EXPECT_OK(cudaStreamGetId(blocking, &first_id));
+  EXPECT_OK(cudaStreamGetId(other, &second_id));
+  EXPECT(first_id != second_id);
+  cudaStream_t urgent;
+  EXPECT_OK(cudaStreamCreateWithPriority(&urgent, cudaStreamNonBlocking, -100));
+  EXPECT_OK(cudaStreamGetPriority(urgent, &priority));
+  int least, greatest;
+  EXPECT_OK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  EXPECT_EQUAL(priority, greatest);
+}
+
 int main() {
   int *a, *b;
   REQUIRE_OK(cudaMalloc(&a, sizeof(int)));
@@ -79,26 +101,9 @@ int main() {
   EXPECT_OK(cudaStreamQuery(blocking));
   cudaGetLastError();
 
-  unsigned flags = 99;
-  int priority = 99, device = -1;
-  unsigned long long first_id = 0, second_id = 0;
-  EXPECT_OK(cudaStreamGetFlags(independent, &flags));
-  EXPECT_EQUAL(flags, cudaStreamNonBlocking);
-  EXPECT_OK(cudaStreamGetPriority(blocking, &priority));
-  EXPECT_EQUAL(priority, 0);
-  EXPECT_OK(cudaStreamGetDevice(blocking, &device));
-  EXPECT_EQUAL(device, 0);
-  EXPECT_OK(cudaStreamGetId(blocking, &first_id));
-  EXPECT_OK(cudaStreamGetId(other, &second_id));
-  EXPECT(first_id != second_id);
-  cudaStream_t urgent;
-  EXPECT_OK(cudaStreamCreateWithPriority(&urgent, cudaStreamNonBlocking, -100));
-  EXPECT_OK(cudaStreamGetPriority(urgent, &priority));
-  int least, greatest;
-  EXPECT_OK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-  EXPECT_EQUAL(priority, greatest);
-
-  EXPECT_ERROR(cudaStreamCreateWithFlags(&urgent, 0x80), cudaErrorInvalidValue);
+  check_attributes(blocking, other, independent);
+  cudaStream_t refused;
+  EXPECT_ERROR(cudaStreamCreateWithFlags(&refused, 0x80), cudaErrorInvalidValue);
   EXPECT_ERROR(cudaStreamDestroy(0), cudaErrorInvalidResourceHandle);
   cudaGetLastError();
   EXPECT_OK(cudaStreamDestroy(blocking));
