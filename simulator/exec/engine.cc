@@ -128,7 +128,7 @@ void Engine::written(uint64_t address, uint64_t bytes) {
 }
 
 void Engine::host_may_have_written() {
-  if (state_->num_parked != 0) state_->host_may_have_written();
+  if (state_->num_pinned != 0) state_->host_may_have_written();
 }
 
 void Engine::stop_rank(int rank) {

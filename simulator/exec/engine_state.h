@@ -94,7 +94,7 @@ struct EngineState {
   WatchFilter filter;
   std::map<uint64_t, std::vector<LineWatch>> watches;  ///< by address / 64
   uint64_t next_park = 1;
-  uint64_t num_parked = 0;
+  uint64_t num_pinned = 0;  ///< parked groups that wait for pinned memory
 
   // engine.cc
   void queue_warp(Warp& warp, Time time);

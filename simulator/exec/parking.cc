@@ -134,7 +134,6 @@ void EngineState::park(Context& c, bool has_deadline) {
   group.now = c.now;
   group.deadline = 0;
   group.watches_pinned = false;
-  ++num_parked;
   ++ranks[static_cast<size_t>(c.run->launch.rank)].stats.parked;
   if (has_deadline) {
     group.deadline_step = std::clamp(group.deadline_step * 2, kFirstDeadline, kLastDeadline);
@@ -152,12 +151,13 @@ void EngineState::park(Context& c, bool has_deadline) {
       filter.bits[line % WatchFilter::kBits / 64] |= uint64_t{1} << (line % 64);
     }
   }
+  if (group.watches_pinned) ++num_pinned;
   c.recorder = nullptr;
   c.stop = Stop::kBlocked;
 }
 
 void EngineState::forget_watches(Group& group) {
-  --num_parked;
+  if (group.watches_pinned) --num_pinned;
   for (const Watch& watch : group.watches) {
     for (uint64_t line = first_line(watch.address); line <= last_line(watch.address + watch.bytes);
          ++line) {

@@ -135,6 +135,12 @@ void post_store(Context& c, const MicroOp* op, const LaneWrites& writes) {
   if ((op->flags & kOpRelease) != 0) {
     visible = std::max({visible, c.warp->stores_done, c.block->stores_done});
   }
+  // Stores of a thread to one place arrive in the order in which they were made.
+  for (const PendingStore& earlier : c.block->pending) {
+    if (earlier.address < store.hi && earlier.end > store.lo) {
+      visible = std::max(visible, earlier.visible);
+    }
+  }
   c.now = std::max(c.now, charge.issued);
   c.warp->stores_done = std::max(c.warp->stores_done, visible);
   c.block->pending.push_back({store.lo, store.hi, visible});

@@ -70,7 +70,9 @@ class Slice {
         } else {
           stall(op);
         }
-        if ((flags & (kOpOrdered | kOpLoad | kOpRelease)) != 0 && !admit(op)) return Stop::kYield;
+        bool in_order = (flags & (kOpOrdered | kOpRelease)) != 0 ||
+                        ((flags & kOpMemory) != 0 && !c_.block->pending.empty());
+        if (in_order && !admit(op)) return Stop::kYield;
       } else {
         c_.now += engine_.cycle_ps;
       }
@@ -136,7 +138,7 @@ class Slice {
       }
       bool ordered = (flags & (kOpOrdered | kOpStrongStore)) == kOpOrdered;
       if (ordered) reached_ = engine_.reach_time(c_, op);
-      if (!c_.block->pending.empty()) [[unlikely]] {
+      if (!c_.block->pending.empty() && (flags & kOpStrongStore) == 0) [[unlikely]] {
         if (auto visible = engine_.pending_overlap(c_, op)) {
           reached_ = std::max(reached_, *visible);
           ordered = true;
