@@ -1,0 +1,349 @@
+#include "simulator/exec/memory_ops_address.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "simulator/exec/engine_port.h"
+
+namespace cb::sim {
+namespace {
+
+using Region = LaneAddresses::Region;
+
+struct Attempt {
+  Context& c;
+  const MicroOp* op;
+  uint32_t bytes;
+  bool write;
+};
+
+bool refuse(const Attempt& attempt, Finding::Kind kind, int lane, uint64_t address,
+            const std::string& what) {
+  fault(attempt.c, attempt.op, kind, lane,
+        fmt::format("{} of {} bytes at {:#x}: {}", attempt.write ? "write" : "read", attempt.bytes,
+                    address, what),
+        address, attempt.bytes, attempt.write);
+  return false;
+}
+
+bool is_inside(uint64_t lo, uint64_t hi, uint64_t begin, uint64_t bytes) {
+  return lo >= begin && hi <= begin + bytes && lo < hi;
+}
+
+/// The part of the scratch arena that holds [lo, hi) and is the lanes' own.
+bool find_scratch(const Attempt& attempt, uint64_t lo, uint64_t hi, Region& region) {
+  const Context& c = attempt.c;
+  if (is_inside(lo, hi, c.shared_base, c.shared_bytes)) {
+    region = Region::kShared;
+    return true;
+  }
+  if (is_inside(lo, hi, c.local_base, kLanes * c.local_lane_bytes)) {
+    region = Region::kLocal;
+    return true;
+  }
+  if (!attempt.write && is_inside(lo, hi, c.run->param_base, c.run->param_bytes)) {
+    region = Region::kParameters;
+    return true;
+  }
+  return false;
+}
+
+Finding::Kind finding_of(AccessFault fault) {
+  switch (fault) {
+    case AccessFault::kOutOfBounds:
+      return Finding::Kind::kOutOfBounds;
+    case AccessFault::kUseAfterFree:
+      return Finding::Kind::kUseAfterFree;
+    case AccessFault::kClosed:
+      return Finding::Kind::kEarlyAccess;
+    case AccessFault::kNotPermitted:
+      return Finding::Kind::kNotPermitted;
+    case AccessFault::kReadOnly:
+      return Finding::Kind::kReadOnly;
+    case AccessFault::kNone:
+    case AccessFault::kUnmapped:
+    case AccessFault::kMulticast:
+      break;
+  }
+  return Finding::Kind::kIllegalAddress;
+}
+
+void fill_site(const Context& c, AccessSite& site, const Access& access, bool write) {
+  site.lo = access.lo;
+  site.hi = access.hi;
+  site.epoch = c.memory->epoch();
+  site.writable = write;
+  const Allocation& allocation = *access.allocation;
+  site.device = static_cast<uint16_t>(allocation.device);
+  site.target = allocation.kind == Allocation::Kind::kPinned ? MemoryAccess::Target::kPinned
+                                                             : MemoryAccess::Target::kDevice;
+}
+
+bool refuse_scratch(const Attempt& attempt, int lane, uint64_t address) {
+  const Context& c = attempt.c;
+  Finding::Kind kind = Finding::Kind::kOutOfBounds;
+  if (address >= c.run->param_base && address < c.run->param_base + c.run->param_bytes) {
+    if (attempt.write) {
+      return refuse(attempt, Finding::Kind::kReadOnly, lane, address, "a parameter of the kernel");
+    }
+    return refuse(
+        attempt, kind, lane, address,
+        fmt::format("beyond the {} bytes of the kernel's parameters", c.run->param_bytes));
+  }
+  constexpr uint64_t kNear = 1024;
+  uint64_t shared_end = c.shared_base + c.shared_bytes;
+  if (address + kNear >= c.shared_base && address < shared_end + kNear) {
+    return refuse(attempt, kind, lane, address,
+                  fmt::format("offset {} in {} bytes of shared memory",
+                              static_cast<int64_t>(address - c.shared_base), c.shared_bytes));
+  }
+  uint64_t local_end = c.local_base + kLanes * c.local_lane_bytes;
+  if (address + kNear >= c.local_base && address < local_end + kNear) {
+    return refuse(attempt, kind, lane, address, "outside the local memory of the thread");
+  }
+  return refuse(attempt, Finding::Kind::kIllegalAddress, lane, address,
+                "neither this block's shared memory nor this thread's local memory");
+}
+
+/// Generic addresses, lane by lane. The site is left with an allocation on another device where
+/// there is one: that is what takes time.
+bool check_generic_lanes(const Attempt& attempt, LaneAddresses& out) {
+  Context& c = attempt.c;
+  AccessSite& site = c.sites[attempt.op->target];
+  const auto own = static_cast<uint16_t>(c.run->accessor.device);
+  AccessSite remote;
+  bool any_site = false;
+  Region scratch = Region::kShared;
+  for (uint32_t left = c.mask; left != 0; left &= left - 1) {
+    int lane = std::countr_zero(left);
+    uint64_t address = out.at(lane);
+    uint64_t end = address + attempt.bytes;
+    if ((address & (attempt.bytes - 1)) != 0) {
+      return refuse(attempt, Finding::Kind::kMisaligned, lane, address,
+                    fmt::format("not a multiple of {}", attempt.bytes));
+    }
+    if (address >= kScratchBase && address < kScratchBase + kArenaBytes) {
+      if (!find_scratch(attempt, address, end, scratch)) {
+        return refuse_scratch(attempt, lane, address);
+      }
+      continue;
+    }
+    any_site = true;
+    if (!site_allows(c, site, address, end, attempt.write)) {
+      Access access = c.memory->check(address, attempt.bytes, c.run->accessor, attempt.write);
+      if (access.fault != AccessFault::kNone) {
+        std::string what = access.fault == AccessFault::kMulticast
+                               ? "a multicast address, which only multimem instructions may use"
+                               : c.memory->describe(address);
+        return refuse(attempt, finding_of(access.fault), lane, address, what);
+      }
+      fill_site(c, site, access, attempt.write);
+    }
+    if (site.device != own) remote = site;
+  }
+  if (remote.epoch != 0) site = remote;
+  out.region = any_site ? Region::kSite : scratch;
+  return true;
+}
+
+/// Shared and local memory: finds the lane to blame.
+bool refuse_offsets(const Attempt& attempt, const LaneAddresses& out, AccessSpace space) {
+  const Context& c = attempt.c;
+  bool shared = space == AccessSpace::kShared;
+  uint64_t limit = shared ? c.shared_bytes : c.local_lane_bytes;
+  for (uint32_t left = c.mask; left != 0; left &= left - 1) {
+    int lane = std::countr_zero(left);
+    uint64_t offset = out.at(lane);
+    if ((offset & (attempt.bytes - 1)) != 0) {
+      return refuse(attempt, Finding::Kind::kMisaligned, lane, offset,
+                    fmt::format("not a multiple of {}", attempt.bytes));
+    }
+    if (!is_inside(offset, offset + attempt.bytes, 0, limit)) {
+      return refuse(attempt, Finding::Kind::kOutOfBounds, lane, offset,
+                    fmt::format("offset {} in {} bytes of {} memory", static_cast<int64_t>(offset),
+                                limit, shared ? "shared" : "local"));
+    }
+  }
+  return true;
+}
+
+/// Addresses of all lanes and the range of the active ones, as the register and the offset say.
+void compute_lanes(Context& c, const MicroOp* op, uint32_t bytes, LaneAddresses& out) {
+  const Meta& meta = c.meta[op->a.index];
+  uint64_t offset = op->immediate;
+  if ((op->aux & kNarrowAddress) != 0) {
+    alignas(64) uint32_t room[kLanes];
+    const uint32_t* values = read_lanes<uint32_t>(c, op->a, room);
+    for (int i = 0; i < kLanes; ++i) out.lanes[i] = values[i] + offset;
+  } else {
+    alignas(64) uint64_t room[kLanes];
+    const uint64_t* values = read_lanes<uint64_t>(c, op->a, room);
+    for (int i = 0; i < kLanes; ++i) out.lanes[i] = values[i] + offset;
+  }
+  out.base = meta.base + offset;
+  out.stride = meta.stride;
+  int64_t last = static_cast<int64_t>(meta.base) + out.stride * (kLanes - 1);
+  bool wraps = (op->aux & kNarrowAddress) != 0 && (last < 0 || last > UINT32_MAX);
+  out.is_vector = meta.is_vector || wraps;
+  out.lo = ~uint64_t{0};
+  uint64_t highest = 0;
+  for (uint32_t left = c.mask; left != 0; left &= left - 1) {
+    uint64_t address = out.lanes[std::countr_zero(left)];
+    out.lo = std::min(out.lo, address);
+    highest = std::max(highest, address);
+  }
+  out.hi = highest + bytes;
+}
+
+uint64_t misaligned_bits(const Context& c, const LaneAddresses& out, uint32_t bytes) {
+  uint64_t bits = 0;
+  for (uint32_t left = c.mask; left != 0; left &= left - 1) {
+    bits |= out.lanes[std::countr_zero(left)];
+  }
+  return bits & (bytes - 1);
+}
+
+void add_to_lanes(LaneAddresses& out, uint64_t base, uint64_t stride) {
+  for (uint64_t i = 0; i < kLanes; ++i) out.lanes[i] += base + i * stride;
+}
+
+/// Distinct 32-byte sectors of accesses that are aligned to their size.
+uint32_t count_sectors(const Context& c, const LaneAddresses& addresses, uint32_t bytes) {
+  constexpr uint64_t kSector = 32;
+  if (!addresses.is_vector) {
+    uint64_t step = static_cast<uint64_t>(std::abs(addresses.stride));
+    uint32_t whole = bytes > kSector ? bytes / kSector : 1;
+    if (step == 0) return whole;
+    if (step >= kSector) return whole * static_cast<uint32_t>(std::popcount(c.mask));
+    if (is_run(c.mask)) {
+      return static_cast<uint32_t>((addresses.hi - 1) / kSector - addresses.lo / kSector + 1);
+    }
+  }
+  uint64_t sectors[kLanes];
+  size_t count = 0;
+  bool sorted = true;
+  for (uint32_t left = c.mask; left != 0; left &= left - 1) {
+    uint64_t sector = addresses.at(std::countr_zero(left)) / kSector;
+    if (count != 0 && sectors[count - 1] == sector) continue;
+    if (count != 0 && sectors[count - 1] > sector) sorted = false;
+    sectors[count++] = sector;
+  }
+  if (!sorted) std::sort(sectors, sectors + count);
+  return static_cast<uint32_t>(std::unique(sectors, sectors + count) - sectors);
+}
+
+/// Passes over the 32 banks of 4 bytes. Accesses of 8 and 16 bytes go in halves and quarters of a
+/// warp; lanes that read the same word share it.
+uint32_t count_passes(const Context& c, const LaneAddresses& addresses, uint32_t bytes) {
+  constexpr uint64_t kBanks = 32;
+  uint32_t words = std::max(bytes / 4, 1u);
+  if (addresses.uniform()) return 1;
+  if (!addresses.is_vector && addresses.stride == static_cast<int64_t>(bytes)) {
+    uint32_t lanes = static_cast<uint32_t>(kLanes - std::countl_zero(c.mask));
+    return std::max(1u, (lanes * words + kLanes - 1) / kLanes);
+  }
+  uint32_t lanes_at_once = kLanes / std::min(words, 8u);
+  uint32_t passes = 0;
+  for (uint32_t begin = 0; begin < kLanes; begin += lanes_at_once) {
+    uint64_t touched[kLanes * 2];
+    size_t count = 0;
+    for (uint32_t lane = begin; lane < begin + lanes_at_once; ++lane) {
+      if ((c.mask >> lane & 1) == 0) continue;
+      uint64_t word = addresses.at(static_cast<int>(lane)) / 4;
+      for (uint32_t k = 0; k < words; ++k) touched[count++] = word + k;
+    }
+    std::sort(touched, touched + count);
+    count = static_cast<size_t>(std::unique(touched, touched + count) - touched);
+    uint32_t of_bank[kBanks] = {};
+    uint32_t most = 0;
+    for (size_t i = 0; i < count; ++i) most = std::max(most, ++of_bank[touched[i] % kBanks]);
+    passes += most;
+  }
+  return passes;
+}
+
+}  // namespace
+
+bool locate_lanes(Context& c, const MicroOp* op, AccessSpace space, uint32_t bytes, bool write,
+                  LaneAddresses& out) {
+  compute_lanes(c, op, bytes, out);
+  Attempt attempt{c, op, bytes, write};
+  bool aligned = misaligned_bits(c, out, bytes) == 0;
+  if (space == AccessSpace::kShared) {
+    if (!aligned || !is_inside(out.lo, out.hi, 0, c.shared_bytes)) {
+      return refuse_offsets(attempt, out, space);
+    }
+    add_to_lanes(out, c.shared_base, 0);
+    return allowed_at_once<AccessSpace::kShared>(c, op, write, out);
+  }
+  if (space == AccessSpace::kLocal) {
+    if (!aligned || !is_inside(out.lo, out.hi, 0, c.local_lane_bytes)) {
+      return refuse_offsets(attempt, out, space);
+    }
+    add_to_lanes(out, c.local_base, c.local_lane_bytes);
+    return allowed_at_once<AccessSpace::kLocal>(c, op, write, out);
+  }
+  if (aligned) {
+    if (allowed_at_once<AccessSpace::kGeneric>(c, op, write, out)) return true;
+    if (find_scratch(attempt, out.lo, out.hi, out.region)) return true;
+  }
+  return check_generic_lanes(attempt, out);
+}
+
+void fill_access(Context& c, const MicroOp* op, const LaneAddresses& addresses, uint32_t bytes,
+                 MemoryAccess::Kind kind) {
+  MemoryAccess& access = c.access;
+  auto lanes = static_cast<uint32_t>(std::popcount(c.mask));
+  access.kind = kind;
+  access.strong = (op->aux & kStrongAccess) != 0;
+  access.device = static_cast<uint16_t>(c.run->accessor.device);
+  access.bytes = lanes * bytes;
+  access.conflicts = 0;
+  access.address = addresses.lo;
+  access.end = addresses.hi;
+  switch (addresses.region) {
+    case Region::kSite: {
+      const AccessSite& site = c.sites[op->target];
+      access.target = site.target;
+      access.device = site.device;
+      access.sectors = count_sectors(c, addresses, bytes);
+      return;
+    }
+    case Region::kParameters:
+      access.target = MemoryAccess::Target::kParam;
+      access.sectors = 1;
+      return;
+    case Region::kShared:
+      access.target = MemoryAccess::Target::kShared;
+      access.sectors = 0;
+      access.conflicts = count_passes(c, addresses, bytes);
+      return;
+    case Region::kLocal:
+      // Hardware interleaves the lanes, so that equal offsets of all lanes are neighbours.
+      access.target = MemoryAccess::Target::kLocal;
+      access.sectors = (access.bytes + 31) / 32;
+      return;
+  }
+}
+
+void record_reads(Context& c, const LaneAddresses& addresses, uint32_t bytes) {
+  constexpr uint32_t kMost = 16;
+  if (addresses.region == Region::kParameters) return;
+  auto read = [&](uint64_t lo, uint64_t hi) {
+    for (; lo < hi; lo += kMost) {
+      c.recorder->read(lo, static_cast<uint32_t>(std::min<uint64_t>(kMost, hi - lo)));
+    }
+  };
+  if (addresses.uniform() ||
+      (!addresses.is_vector && is_run(c.mask) && addresses.stride == static_cast<int64_t>(bytes))) {
+    read(addresses.lo, addresses.hi);
+    return;
+  }
+  for (uint32_t left = c.mask; left != 0; left &= left - 1) {
+    uint64_t address = addresses.at(std::countr_zero(left));
+    read(address, address + bytes);
+  }
+}
+
+}  // namespace cb::sim
