@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "simulator/exec/engine_state.h"
 #include "simulator/exec/lanes.h"
+#include "simulator/exec/memory_ops_address.h"
 
 namespace cb::sim {
 namespace {
@@ -28,7 +29,9 @@ std::optional<AddressRange> address_range(const Context& c, const MicroOp* op) {
     uint32_t wanted = c.predicates[op->guard];
     active &= (op->flags & kOpGuardNegated) != 0 ? ~wanted : wanted;
   }
-  if (active == 0 || (op->flags & kOpMemory) == 0) return std::nullopt;
+  if (active == 0 || (op->flags & kOpMemory) == 0 || (op->aux & kNarrowAddress) != 0) {
+    return std::nullopt;
+  }
   const Meta& meta = c.meta[op->a.index];
   AddressRange range{.lo = ~uint64_t{0}};
   const auto* lanes = reinterpret_cast<const uint64_t*>(c.vectors + size_t{op->a.vector} * 64);
