@@ -142,7 +142,8 @@ std::span<const OpEntry> fence_entries() { return kEntries; }
 
 std::optional<Result<OpSpec>> find_memory_op(const ptx::Instruction& instruction,
                                              const OpContext& context) {
-  const std::array families = {load_entries(), store_entries(), address_entries(), fence_entries()};
+  const std::array families = {load_entries(),     store_entries(),   atomic_entries(),
+                               multimem_entries(), address_entries(), fence_entries()};
   return find_in(families, instruction, context);
 }
 

@@ -208,6 +208,39 @@ void add_to_lanes(LaneAddresses& out, uint64_t base, uint64_t stride) {
   for (uint64_t i = 0; i < kLanes; ++i) out.lanes[i] += base + i * stride;
 }
 
+/// Whether all copies that a multicast address stands for are still there.
+bool members_alive(const Context& c, const Allocation& allocation) {
+  for (uint64_t base : allocation.members) {
+    const Allocation* member = c.memory->find(base);
+    if (member == nullptr || !member->alive) return false;
+  }
+  return true;
+}
+
+/// One lane's address of a multimem operation; fills the site.
+const Allocation* check_multicast(const Attempt& attempt, int lane, uint64_t address) {
+  Context& c = attempt.c;
+  Access access = c.memory->check(address, attempt.bytes, c.run->accessor, attempt.write, true);
+  if (access.fault == AccessFault::kMulticast) {
+    refuse(attempt, Finding::Kind::kIllegalAddress, lane, address,
+           "not a multicast address: " + c.memory->describe(address));
+    return nullptr;
+  }
+  if (access.fault != AccessFault::kNone) {
+    refuse(attempt, finding_of(access.fault), lane, address, c.memory->describe(address));
+    return nullptr;
+  }
+  if (!members_alive(c, *access.allocation)) {
+    refuse(attempt, Finding::Kind::kUseAfterFree, lane, address,
+           "a buffer that this multicast address stands for was freed");
+    return nullptr;
+  }
+  AccessSite& site = c.sites[attempt.op->target];
+  fill_site(c, site, access, attempt.write);
+  site.target = MemoryAccess::Target::kMulticast;
+  return access.allocation;
+}
+
 /// Distinct 32-byte sectors of accesses that are aligned to their size.
 uint32_t count_sectors(const Context& c, const LaneAddresses& addresses, uint32_t bytes) {
   constexpr uint64_t kSector = 32;
@@ -289,6 +322,29 @@ bool locate_lanes(Context& c, const MicroOp* op, AccessSpace space, uint32_t byt
     if (find_scratch(attempt, out.lo, out.hi, out.region)) return true;
   }
   return check_generic_lanes(attempt, out);
+}
+
+bool locate_multicast(Context& c, const MicroOp* op, uint32_t bytes, bool write, LaneAddresses& out,
+                      const Allocation** allocations) {
+  compute_lanes(c, op, bytes, out);
+  out.region = Region::kSite;
+  Attempt attempt{c, op, bytes, write};
+  bool aligned = misaligned_bits(c, out, bytes) == 0;
+  if (aligned && site_allows(c, c.sites[op->target], out.lo, out.hi, write)) {
+    std::fill_n(allocations, kLanes, c.memory->find(out.lo));
+    return true;
+  }
+  for (uint32_t left = c.mask; left != 0; left &= left - 1) {
+    int lane = std::countr_zero(left);
+    uint64_t address = out.lanes[lane];
+    if ((address & (bytes - 1)) != 0) {
+      return refuse(attempt, Finding::Kind::kMisaligned, lane, address,
+                    fmt::format("not a multiple of {}", bytes));
+    }
+    allocations[lane] = check_multicast(attempt, lane, address);
+    if (allocations[lane] == nullptr) return false;
+  }
+  return true;
 }
 
 void fill_access(Context& c, const MicroOp* op, const LaneAddresses& addresses, uint32_t bytes,

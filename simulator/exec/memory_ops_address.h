@@ -113,6 +113,11 @@ template <AccessSpace space>
   return locate_lanes(c, op, space, bytes, write, out);
 }
 
+/// The same for multimem operations: `out` has multicast addresses, and `allocations[lane]` says
+/// what an active lane's address stands for.
+bool locate_multicast(Context& c, const MicroOp* op, uint32_t bytes, bool write, LaneAddresses& out,
+                      const Allocation** allocations);
+
 /// Tells the timing model what the operation touches.
 void fill_access(Context& c, const MicroOp* op, const LaneAddresses& addresses, uint32_t bytes,
                  MemoryAccess::Kind kind);

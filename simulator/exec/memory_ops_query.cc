@@ -10,10 +10,11 @@ using ptx::Type;
 Result<MemoryOrder> take_order(OpQuery& query, MemoryOrder fallback) {
   if (query.take("weak")) return MemoryOrder::kWeak;
   if (query.take("volatile")) return MemoryOrder::kVolatile;
-  query.take("mmio");  // .relaxed.sys follows
+  bool mmio = fallback == MemoryOrder::kWeak && query.take("mmio");
   constexpr MemoryOrder kOrders[] = {MemoryOrder::kRelaxed, MemoryOrder::kAcquire,
                                      MemoryOrder::kRelease, MemoryOrder::kAcquireRelease};
   int order = query.take_one({"relaxed", "acquire", "release", "acq_rel"});
+  if (mmio && order != 0) return query.refuse(".mmio is .relaxed");
   if (order < 0 && fallback == MemoryOrder::kWeak) return fallback;
   int scope = query.take_one({"cta", "cluster", "gpu", "sys"});
   if (order < 0) return fallback;

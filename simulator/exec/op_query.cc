@@ -26,6 +26,7 @@ int OpQuery::take_one(std::initializer_list<std::string_view> modifiers) {
 
 std::optional<std::string> OpQuery::problem_of(const OpOperand& wanted) const {
   const AluOperand& plain = wanted.plain;
+  if (plain.index >= num_operands()) return "too few operands";
   const Operand* found = &operand(plain.index);
   if (plain.element >= 0) found = &found->elements[static_cast<size_t>(plain.element)];
   std::string where = fmt::format("operand {}", plain.index + 1);
