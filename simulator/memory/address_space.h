@@ -149,10 +149,19 @@ class AddressSpace {
  private:
   struct Arena;
   struct Permissions;
+
+  bool has_room(const Arena& arena, uint64_t bytes);
+  Allocation* append(Arena& arena, Allocation allocation, uint64_t align);
+  void release(Allocation& allocation);
+  /// The allocation with the highest base that is not above `address`, in its arena.
+  const Allocation* preceding(uint64_t address) const;
+  bool may_access(const Allocation& allocation, Accessor accessor) const;
+
   uint32_t epoch_ = 1;
   uint64_t device_bytes_ = 0;
   std::unique_ptr<Permissions> permissions_;
   std::vector<std::unique_ptr<Arena>> arenas_;
+  mutable const Allocation* last_found_ = nullptr;
 };
 
 /// Room in the scratch arena for shared memory, local memory and parameters. Blocks of equal size
