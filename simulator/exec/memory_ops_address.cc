@@ -172,19 +172,20 @@ bool refuse_offsets(const Attempt& attempt, const LaneAddresses& out, AccessSpac
 void compute_lanes(Context& c, const MicroOp* op, uint32_t bytes, LaneAddresses& out) {
   const Meta& meta = c.meta[op->a.index];
   uint64_t offset = op->immediate;
-  if ((op->aux & kNarrowAddress) != 0) {
+  bool narrow = (op->aux & kNarrowAddress) != 0;
+  if (narrow) {
     alignas(64) uint32_t room[kLanes];
     const uint32_t* values = read_lanes<uint32_t>(c, op->a, room);
-    for (int i = 0; i < kLanes; ++i) out.lanes[i] = values[i] + offset;
+    for (int i = 0; i < kLanes; ++i) out.lanes[i] = static_cast<uint32_t>(values[i] + offset);
   } else {
     alignas(64) uint64_t room[kLanes];
     const uint64_t* values = read_lanes<uint64_t>(c, op->a, room);
     for (int i = 0; i < kLanes; ++i) out.lanes[i] = values[i] + offset;
   }
-  out.base = meta.base + offset;
+  out.base = narrow ? static_cast<uint32_t>(meta.base + offset) : meta.base + offset;
   out.stride = meta.stride;
-  int64_t last = static_cast<int64_t>(meta.base) + out.stride * (kLanes - 1);
-  bool wraps = (op->aux & kNarrowAddress) != 0 && (last < 0 || last > UINT32_MAX);
+  uint64_t last = out.base + static_cast<uint64_t>(out.stride * (kLanes - 1));
+  bool wraps = narrow && last > UINT32_MAX;
   out.is_vector = meta.is_vector || wraps;
   out.lo = ~uint64_t{0};
   uint64_t highest = 0;

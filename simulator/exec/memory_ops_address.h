@@ -91,12 +91,14 @@ template <AccessSpace space>
 [[gnu::always_inline]] inline bool locate(Context& c, const MicroOp* op, uint32_t bytes, bool write,
                                           LaneAddresses& out) {
   const Meta& meta = c.meta[op->a.index];
-  // Lanes of a narrow register wrap at 2^32.
-  uint64_t end = meta.base + static_cast<uint64_t>(int64_t{meta.stride} * (kLanes - 1));
-  bool wraps = (op->aux & kNarrowAddress) != 0 && end > UINT32_MAX;
-  if (!meta.is_vector && !wraps) [[likely]] {
+  // Narrow addresses wrap at 2^32, the sum with the offset included.
+  bool narrow = (op->aux & kNarrowAddress) != 0;
+  uint64_t base = meta.base + op->immediate;
+  if (narrow) base = static_cast<uint32_t>(base);
+  uint64_t end = base + static_cast<uint64_t>(int64_t{meta.stride} * (kLanes - 1));
+  if (!meta.is_vector && !(narrow && end > UINT32_MAX)) [[likely]] {
     out.is_vector = false;
-    out.base = meta.base + op->immediate;
+    out.base = base;
     out.stride = meta.stride;
     int first = 0, last = kLanes - 1;
     if (c.mask != kAllLanes) {
