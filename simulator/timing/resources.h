@@ -6,32 +6,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "simulator/exec/context.h"
 #include "simulator/timing/profile.h"
 
 namespace cb::sim {
-
-/// A rate: work takes ps_per_unit each, at most one window's worth per window. A request gets the
-/// first free share at or after its arrival.
-class RateServer {
- public:
-  RateServer() = default;
-  /// `window_ps` must be a power of two.
-  RateServer(double units_per_ns, Time window_ps);
-
-  /// When `units` that arrive at `t` have passed; t + units at full rate when nothing else waits.
-  Time pass(Time t, uint64_t units);
-  void reset();
-
- private:
-  double ps_per_unit_ = 0;
-  unsigned shift_ = 0;
-  uint64_t oldest_ = 0;            ///< window number of ring start
-  uint64_t full_below_ = 0;        ///< all windows before it are full
-  std::vector<uint32_t> used_ps_;  ///< ring
-};
 
 /// Who transfers a copy.
 enum class CopyKind : uint8_t { kHostToDevice, kDeviceToHost, kWithinDevice, kPeer, kHostToHost };
@@ -40,6 +19,7 @@ enum class CopyKind : uint8_t { kHostToDevice, kDeviceToHost, kWithinDevice, kPe
 class Resources {
  public:
   explicit Resources(const Profile& profile);
+  ~Resources();
 
   /// An instruction's claim on its scheduler: returns when the last of `slots` issue slots that
   /// start at `t` is over. `warp_slot` is the warp's place on the SM.
@@ -71,7 +51,7 @@ class Resources {
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace cb::sim
