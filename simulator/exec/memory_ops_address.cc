@@ -209,15 +209,6 @@ void add_to_lanes(LaneAddresses& out, uint64_t base, uint64_t stride) {
   for (uint64_t i = 0; i < kLanes; ++i) out.lanes[i] += base + i * stride;
 }
 
-/// Whether all copies that a multicast address stands for are still there.
-bool members_alive(const Context& c, const Allocation& allocation) {
-  for (uint64_t base : allocation.members) {
-    const Allocation* member = c.memory->find(base);
-    if (member == nullptr || !member->alive) return false;
-  }
-  return true;
-}
-
 /// One lane's address of a multimem operation; fills the site.
 const Allocation* check_multicast(const Attempt& attempt, int lane, uint64_t address) {
   Context& c = attempt.c;
@@ -229,11 +220,6 @@ const Allocation* check_multicast(const Attempt& attempt, int lane, uint64_t add
   }
   if (access.fault != AccessFault::kNone) {
     refuse(attempt, finding_of(access.fault), lane, address, c.memory->describe(address));
-    return nullptr;
-  }
-  if (!members_alive(c, *access.allocation)) {
-    refuse(attempt, Finding::Kind::kUseAfterFree, lane, address,
-           "a buffer that this multicast address stands for was freed");
     return nullptr;
   }
   AccessSite& site = c.sites[attempt.op->target];

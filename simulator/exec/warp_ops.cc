@@ -53,61 +53,41 @@ Type take_last_type(OpQuery& query) {
   return type;
 }
 
-// shfl: bits of MicroOp::aux. The member mask is in the upper half of `immediate` when it is a
-// constant, else it is the operation's list.
-enum ShuffleMode : uint8_t { kIdx = 0, kUp = 1, kDown = 2, kBfly = 3, kMaskInList = 4 };
+enum ShuffleMode : uint8_t { kIdx, kUp, kDown, kBfly };
+/// Bit of MicroOp::aux of shfl: the member mask is the operation's list. Else it is in the upper
+/// half of `immediate`.
+constexpr uint8_t kMaskInList = 1;
 
-struct ShuffleSource {
-  int lane = 0;
-  bool in_range = false;
-};
-
-ShuffleSource shuffle_source(uint8_t mode, int lane, uint32_t b, uint32_t clamp_and_mask) {
-  int value = static_cast<int>(b & 31);
-  int clamp = static_cast<int>(clamp_and_mask & 31);
-  int segment = static_cast<int>(clamp_and_mask >> 8 & 31);
-  int first = lane & segment;
-  int last = first | (clamp & ~segment);
-  int from = 0;
-  bool in_range = false;
-  switch (mode) {
-    case kUp:
-      from = lane - value;
-      in_range = from >= last;
-      break;
-    case kDown:
-      from = lane + value;
-      in_range = from <= last;
-      break;
-    case kBfly:
-      from = lane ^ value;
-      in_range = from <= last;
-      break;
-    default:
-      from = first | (value & ~segment);
-      in_range = from <= last;
-      break;
-  }
-  return {in_range ? from : lane, in_range};
+/// The lane that lane `lane` reads from, whether or not it is in range, as the PTX manual has it.
+template <ShuffleMode mode>
+inline int shuffle_source(int lane, int b, int segment) {
+  if constexpr (mode == kUp) return lane - b;
+  if constexpr (mode == kDown) return lane + b;
+  if constexpr (mode == kBfly) return lane ^ b;
+  return (lane & segment) | (b & ~segment);
 }
 
+template <ShuffleMode mode>
 const MicroOp* shuffle_op(Context& c, const MicroOp* op) {
   bool listed = (op->aux & kMaskInList) != 0;
   Members members = listed ? Members(c, c.code->lists[op->list])
                            : Members(static_cast<uint32_t>(op->immediate >> 32));
   if (!gather(c, op, members)) return nullptr;
-  uint8_t mode = op->aux & 3;
   alignas(64) uint32_t room_a[kLanes], room_b[kLanes], room_c[kLanes], result[kLanes];
   const uint32_t* value = read_lanes<uint32_t>(c, op->a, room_a);
   const uint32_t* b = read_lanes<uint32_t>(c, op->b, room_b);
   const uint32_t* clamp = read_lanes<uint32_t>(c, op->c, room_c);
-  uint32_t in_range = 0;
+  alignas(64) int from[kLanes];
+  alignas(64) int in_range[kLanes];
   for (int i = 0; i < kLanes; ++i) {
-    ShuffleSource source = shuffle_source(mode, i, b[i], clamp[i]);
-    result[i] = value[source.lane];
-    in_range |= static_cast<uint32_t>(source.in_range) << i;
+    int segment = static_cast<int>(clamp[i] >> 8 & 31);
+    int last = (i & segment) | (static_cast<int>(clamp[i] & 31) & ~segment);
+    int source = shuffle_source<mode>(i, static_cast<int>(b[i] & 31), segment);
+    in_range[i] = mode == kUp ? source >= last : source <= last;
+    from[i] = in_range[i] != 0 ? source : i;
   }
-  write_predicate(c, pair_index(op), in_range);
+  for (int i = 0; i < kLanes; ++i) result[i] = value[from[i]];
+  write_predicate(c, pair_index(op), pack_lane_bits([&](int i) { return in_range[i] != 0; }));
   write_words(c, op->d, result);
   return op + 1;
 }
@@ -128,8 +108,9 @@ std::optional<Result<OpSpec>> find_shuffle(OpQuery& query) {
   int mode = query.take_one({"idx", "up", "down", "bfly"});
   bool has_type = query.take("b32");
   OpSpec spec;
-  if (mode >= 0 && has_type) spec.fn = shuffle_op;
-  spec.aux = static_cast<uint8_t>(std::max(mode, 0));
+  constexpr OpFn kModes[] = {shuffle_op<kIdx>, shuffle_op<kUp>, shuffle_op<kDown>,
+                             shuffle_op<kBfly>};
+  if (mode >= 0 && has_type) spec.fn = kModes[mode];
   spec.flags = kOpBarrier;
   add_pair(query, spec, Type::kB32);
   add_plain(spec, 1, AluPlace::kA, Type::kB32);
