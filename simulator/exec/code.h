@@ -70,7 +70,7 @@ struct Preset {
     kDynamicShared,  ///< where dynamic shared memory starts: static bytes, aligned, + value
     kLocal,          ///< the frame's offset in the lane's local memory + value
     kParameter,      ///< generic address of the launch's parameters + value
-    kFunction,       ///< handle of Program::functions[index], for indirect calls
+    kFunction,       ///< handle of ptx::Module::functions[index], for indirect calls
   };
   Kind kind = Kind::kConstant;
   Special special = Special::kTidX;
@@ -81,7 +81,7 @@ struct Preset {
   uint64_t value = 0;
 };
 
-/// What a function pointer holds: recognisable, and the address of nothing.
+/// What a pointer to ptx::Module::functions[index] holds: recognisable, and the address of nothing.
 inline constexpr uint64_t kFunctionHandleBase = 0x7fc0de0000000000;
 constexpr uint64_t function_handle(uint32_t index) { return kFunctionHandleBase + index * 16; }
 
@@ -137,6 +137,8 @@ struct FunctionCode {
 struct Program {
   std::shared_ptr<const ptx::Module> module;
   std::vector<std::unique_ptr<FunctionCode>> functions;  ///< [0] is the kernel
+  /// Position in `functions` of each of the module's functions, -1 for those that are not needed.
+  std::vector<int32_t> by_module_index;
   uint32_t num_sites = 0;
   uint32_t static_shared_bytes = 0;  ///< of all shared variables that are reachable
   uint32_t dynamic_shared_align = 16;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -77,6 +78,14 @@ std::byte* local_memory(const Context& c, int lane, uint64_t offset) {
                                       static_cast<uint64_t>(lane) * c.local_lane_bytes + offset);
 }
 
+bool same_sizes(const std::vector<CallSite::Copy>& copies,
+                const std::vector<ptx::Variable>& variables) {
+  return std::equal(copies.begin(), copies.end(), variables.begin(), variables.end(),
+                    [](const CallSite::Copy& copy, const ptx::Variable& variable) {
+                      return copy.bytes == variable.bytes;
+                    });
+}
+
 const MicroOp* enter(Context& c, const MicroOp* op, const FunctionCode& callee) {
   const CallSite& site = c.code->calls[op->target];
   Frame& caller = *c.frame;
@@ -88,8 +97,8 @@ const MicroOp* enter(Context& c, const MicroOp* op, const FunctionCode& callee) 
         c, op, Finding::Kind::kStackOverflow, first,
         fmt::format("calls need more than the {} bytes of a thread's stack", c.local_lane_bytes));
   }
-  if (site.arguments.size() != callee.parameter_offsets.size() ||
-      site.results.size() != callee.result_offsets.size()) {
+  if (!same_sizes(site.arguments, callee.source->parameters) ||
+      !same_sizes(site.results, callee.source->return_values)) {
     return fault(c, op, Finding::Kind::kIllegalInstruction, first,
                  "the function has other parameters than the call");
   }
@@ -128,15 +137,15 @@ const MicroOp* call_register_op(Context& c, const MicroOp* op) {
     int lane = std::countr_zero(left);
     if (handles[lane] != handle) others |= 1u << lane;
   }
-  const auto& functions = c.run->launch.program->functions;
+  const Program& program = *c.run->launch.program;
   uint64_t index = (handle - kFunctionHandleBase) / 16;
-  if (handle < kFunctionHandleBase || index >= functions.size() || handle % 16 != 0 || index == 0 ||
-      functions[index] == nullptr) {
+  if (handle < kFunctionHandleBase || index >= program.by_module_index.size() || handle % 16 != 0 ||
+      program.by_module_index[index] <= 0) {
     return fault(c, op, Finding::Kind::kIllegalInstruction, first,
                  fmt::format("call of {:#x}, which is no function", handle));
   }
   if (others != 0) c.engine->split(c, others, place_of_op(c, op));
-  return enter(c, op, *functions[index]);
+  return enter(c, op, *program.functions[static_cast<size_t>(program.by_module_index[index])]);
 }
 
 const MicroOp* return_op(Context& c, const MicroOp* op) {
