@@ -177,6 +177,23 @@ TEST(MemoryFault, GenericAddressesReachOnlyTheBlocksOwnScratchMemory) {
   EXPECT_TRUE(rig.run()) << rig.fault->detail;
 }
 
+TEST(MemoryFault, AStrongStoreMayGoToSeveralKindsOfMemory) {
+  Probe probe("st.volatile.u32 [%rd0], %r1;");
+  MemoryRig& rig = probe.rig;
+  LaneValues addresses;
+  for (uint64_t i = 0; i < kLanes; ++i) {
+    addresses.low[i] = (i % 2 == 0 ? rig.shared() : probe.buffer) + 4 * i;
+  }
+  rig.set("%rd0", addresses);
+  ASSERT_TRUE(rig.run());
+  ASSERT_EQ(rig.posted.size(), 1u);
+  EXPECT_EQ(rig.posted[0].mask, 0xaaaaaaaau);
+  EXPECT_EQ(rig.wakes.size(), 1u);
+  uint32_t word;
+  std::memcpy(&word, reinterpret_cast<const void*>(rig.shared() + 8), 4);
+  EXPECT_EQ(word, 5u);
+}
+
 TEST(MemoryFault, MulticastAddressesAreForMultimemOnly) {
   Probe probe;
   auto& memory = probe.rig.memory();

@@ -169,7 +169,8 @@ bool refuse_offsets(const Attempt& attempt, const LaneAddresses& out, AccessSpac
 }
 
 /// Addresses of all lanes and the range of the active ones, as the register and the offset say.
-void compute_lanes(Context& c, const MicroOp* op, uint32_t bytes, LaneAddresses& out) {
+/// Returns the bits by which an active lane misses a multiple of `bytes`.
+uint64_t compute_lanes(Context& c, const MicroOp* op, uint32_t bytes, LaneAddresses& out) {
   const Meta& meta = c.meta[op->a.index];
   uint64_t offset = op->immediate;
   bool narrow = (op->aux & kNarrowAddress) != 0;
@@ -187,21 +188,19 @@ void compute_lanes(Context& c, const MicroOp* op, uint32_t bytes, LaneAddresses&
   uint64_t last = out.base + static_cast<uint64_t>(out.stride * (kLanes - 1));
   bool wraps = narrow && last > UINT32_MAX;
   out.is_vector = meta.is_vector || wraps;
-  out.lo = ~uint64_t{0};
-  uint64_t highest = 0;
-  for (uint32_t left = c.mask; left != 0; left &= left - 1) {
-    uint64_t address = out.lanes[std::countr_zero(left)];
-    out.lo = std::min(out.lo, address);
-    highest = std::max(highest, address);
+  // Lanes that are not active follow one that is, so that loops need not ask.
+  uint64_t first = out.lanes[std::countr_zero(c.mask)];
+  for (uint32_t left = ~c.mask; left != 0; left &= left - 1) {
+    out.lanes[std::countr_zero(left)] = first;
   }
+  uint64_t lowest = first, highest = first, bits = 0;
+  for (int i = 0; i < kLanes; ++i) {
+    lowest = std::min(lowest, out.lanes[i]);
+    highest = std::max(highest, out.lanes[i]);
+    bits |= out.lanes[i];
+  }
+  out.lo = lowest;
   out.hi = highest + bytes;
-}
-
-uint64_t misaligned_bits(const Context& c, const LaneAddresses& out, uint32_t bytes) {
-  uint64_t bits = 0;
-  for (uint32_t left = c.mask; left != 0; left &= left - 1) {
-    bits |= out.lanes[std::countr_zero(left)];
-  }
   return bits & (bytes - 1);
 }
 
@@ -287,9 +286,8 @@ uint32_t count_passes(const Context& c, const LaneAddresses& addresses, uint32_t
 
 bool locate_lanes(Context& c, const MicroOp* op, AccessSpace space, uint32_t bytes, bool write,
                   LaneAddresses& out) {
-  compute_lanes(c, op, bytes, out);
+  bool aligned = compute_lanes(c, op, bytes, out) == 0;
   Attempt attempt{c, op, bytes, write};
-  bool aligned = misaligned_bits(c, out, bytes) == 0;
   if (space == AccessSpace::kShared) {
     if (!aligned || !is_inside(out.lo, out.hi, 0, c.shared_bytes)) {
       return refuse_offsets(attempt, out, space);
@@ -313,10 +311,9 @@ bool locate_lanes(Context& c, const MicroOp* op, AccessSpace space, uint32_t byt
 
 bool locate_multicast(Context& c, const MicroOp* op, uint32_t bytes, bool write, LaneAddresses& out,
                       const Allocation** allocations) {
-  compute_lanes(c, op, bytes, out);
+  bool aligned = compute_lanes(c, op, bytes, out) == 0;
   out.region = Region::kSite;
   Attempt attempt{c, op, bytes, write};
-  bool aligned = misaligned_bits(c, out, bytes) == 0;
   if (aligned && site_allows(c, c.sites[op->target], out.lo, out.hi, write)) {
     std::fill_n(allocations, kLanes, c.memory->find(out.lo));
     return true;

@@ -125,21 +125,24 @@ const MicroOp* store_128_op(Context& c, const MicroOp* op) {
   return op + 1;
 }
 
-/// Hands the lanes' bytes to the engine; to shared and local memory, at once to their places.
+/// Hands the lanes' bytes to the engine; those for shared and local memory go to their places at
+/// once.
 const MicroOp* finish_strong(Context& c, const MicroOp* op, const LaneAddresses& to,
-                             const LaneWrites& writes) {
-  if (to.region == LaneAddresses::Region::kSite) {
-    fill_access(c, op, to, writes.bytes, MemoryAccess::Kind::kStore);
-    post_store(c, op, writes);
-    return op + 1;
-  }
+                             LaneWrites& writes) {
+  bool any_scratch = false;
   for (uint32_t left = writes.mask; left != 0; left &= left - 1) {
     auto lane = static_cast<size_t>(std::countr_zero(left));
+    if (writes.addresses[lane] < kScratchBase) continue;
     std::memcpy(reinterpret_cast<void*>(writes.addresses[lane]), writes.data[lane].data(),
                 writes.bytes);
+    writes.mask &= ~(left & -left);
+    any_scratch = true;
   }
+  if (any_scratch) note_write(c, to.lo, to.hi);
   c.access.kind = MemoryAccess::Kind::kNone;
-  note_write(c, to.lo, to.hi);
+  if (writes.mask == 0) return op + 1;
+  fill_access(c, op, to, writes.bytes, MemoryAccess::Kind::kStore);
+  post_store(c, op, writes);
   return op + 1;
 }
 

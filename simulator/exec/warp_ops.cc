@@ -112,6 +112,7 @@ std::optional<Result<OpSpec>> find_shuffle(OpQuery& query) {
                              shuffle_op<kBfly>};
   if (mode >= 0 && has_type) spec.fn = kModes[mode];
   spec.flags = kOpBarrier;
+  spec.latency_class = AluSpec::Class::kSpecialFunction;
   add_pair(query, spec, Type::kB32);
   add_plain(spec, 1, AluPlace::kA, Type::kB32);
   add_plain(spec, 2, AluPlace::kB, Type::kB32);
@@ -223,6 +224,7 @@ std::optional<Result<OpSpec>> find_match(OpQuery& query) {
     spec.fn = kind == 0 ? match_any_op<uint64_t> : kind == 1 ? match_all_op<uint64_t> : nullptr;
   }
   spec.flags = kOpBarrier;
+  spec.latency_class = AluSpec::Class::kSpecialFunction;
   if (kind == 0 && query.is(0, Operand::Kind::kPair)) {
     return query.refuse("match.any has no predicate result");
   }
@@ -293,6 +295,7 @@ std::optional<Result<OpSpec>> find_redux(OpQuery& query) {
   OpSpec spec;
   if (sync) spec.fn = redux_handler(operation, type);
   spec.flags = kOpBarrier;
+  spec.latency_class = AluSpec::Class::kSpecialFunction;
   add_plain(spec, 0, AluPlace::kD, type, true);
   add_plain(spec, 1, AluPlace::kA, type);
   add_plain(spec, 2, AluPlace::kB, Type::kB32);
