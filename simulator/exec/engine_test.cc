@@ -323,7 +323,9 @@ TEST(EngineDeterminism, TheSameRunTakesTheSameTime) {
     rig.launch("pong", 0, {.threads = 1}, {address_of(flag0), address_of(flag1), 1});
     rig.launch("pong", 1, {.threads = 1}, {address_of(flag1), address_of(flag0), 0});
     rig.run();
-    if (i == 1) EXPECT_EQ(rig.last_end(), first);
+    if (i == 1) {
+      EXPECT_EQ(rig.last_end(), first);
+    }
     first = rig.last_end();
   }
 }
