@@ -43,7 +43,7 @@ void EngineState::complete_barrier(Block& block, uint32_t number, Time time) {
       group->now = std::max(group->now, resume);
       woken = true;
     }
-    if (woken) queue_warp(*warp, std::max(resume, now));
+    if (woken) run_soon(*warp, resume);
   }
   barrier = {};
 }

@@ -14,6 +14,7 @@ EngineState::EngineState(AddressSpace& memory_, const Profile& profile_,
                          const EngineOptions& options_)
     : memory(memory_), profile(profile_), options(options_), resources(profile_) {
   cycle_ps = to_ps(1 / profile.sm_clock_ghz);
+  slack = options.timed ? kSlack : kFunctionalSlack;
   hop_ps = to_ps(profile.nvlink_hop_ns);
   near_ps = to_ps(profile.l2_hit_ns / 2);
   devices.resize(static_cast<size_t>(profile.num_devices()));
@@ -26,6 +27,28 @@ void EngineState::queue_warp(Warp& warp, Time time) {
   warp.queued_at = time;
   warp.queue_ticket = next_ticket++;
   queue.push({.time = time, .warp = &warp, .ticket = warp.queue_ticket});
+}
+
+void EngineState::run_soon(Warp& warp, Time time) {
+  if (is_too_far(time)) {
+    queue_warp(warp, std::max(time, now));
+    return;
+  }
+  if (warp.queued_at <= now) return;
+  warp.queued_at = now;
+  warp.queue_ticket = next_ticket++;
+  hot.emplace_back(&warp, warp.queue_ticket);
+}
+
+void EngineState::run_hot_warps() {
+  while (!hot.empty()) {
+    auto [warp, ticket] = hot.front();
+    hot.pop_front();
+    if (warp->queue_ticket != ticket) continue;
+    warp->queued_at = kNever;
+    warp->queue_ticket = 0;
+    run_warp(*warp);
+  }
 }
 
 void EngineState::queue_callback(Time time, std::function<void()> callback) {
@@ -47,6 +70,7 @@ void EngineState::execute(const Event& event) {
       event.warp->queued_at = kNever;
       event.warp->queue_ticket = 0;
       run_warp(*event.warp);
+      run_hot_warps();
       break;
     case Event::Kind::kCallback: {
       std::function<void()> callback = std::move(callbacks[event.ticket]);

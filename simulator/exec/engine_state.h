@@ -20,8 +20,10 @@
 
 namespace cb::sim {
 
-/// How far a warp may run ahead of the others where order does not matter.
+/// How far a warp may run ahead of the others where order does not matter. Without timing that is
+/// everywhere, and a block that runs on for long finds its registers in the cache.
 inline constexpr Time kSlack = 1'000'000;
+inline constexpr Time kFunctionalSlack = 20'000'000;
 /// Operations that a warp executes at most before others get their turn.
 inline constexpr uint32_t kQuantum = 4096;
 inline constexpr size_t kMaxFindings = 64;
@@ -68,11 +70,14 @@ struct EngineState {
   Resources resources;
   ScratchSpace scratch;
 
+  FramePool frame_pool;  // outlives the warps
   EventQueue queue;
+  std::deque<std::pair<Warp*, uint64_t>> hot;  ///< with their tickets; empty between events
   Time now = 0;
   Time limit = 0;  ///< of the present run()
   bool interrupted = false;
   Time cycle_ps = 0;
+  Time slack = kSlack;
   Time hop_ps = 0;   ///< a store's way to a peer
   Time near_ps = 0;  ///< half of a load's way to memory of the own device
 
@@ -98,6 +103,13 @@ struct EngineState {
 
   // engine.cc
   void queue_warp(Warp& warp, Time time);
+  /// Lets the warp run next, before all that is queued, unless that would be too far ahead.
+  void run_soon(Warp& warp, Time time);
+  void run_hot_warps();
+  bool is_too_far(Time time) const {
+    Time from = horizon();
+    return from < kNever - slack && time > from + slack;
+  }
   void queue_callback(Time time, std::function<void()> callback);
   void execute(const Event& event);
   /// Time up to which operations whose order matters may be executed.

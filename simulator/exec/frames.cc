@@ -125,6 +125,11 @@ void set_special(Frame& frame, const Preset& preset, const Warp& warp, uint32_t 
     case Special::kTidX:
     case Special::kTidY:
     case Special::kTidZ:
+      if (warp.block->run->launch.block[0] == warp.block->run->threads_per_block) {
+        bool is_x = preset.special == Special::kTidX;
+        frame.meta[preset.slot] = {.base = is_x ? warp.index * kLanes : 0, .stride = is_x ? 1 : 0};
+        return;
+      }
       values =
           thread_indices(warp, static_cast<int>(preset.special) - static_cast<int>(Special::kTidX));
       break;
@@ -189,10 +194,8 @@ std::unique_ptr<Frame> EngineState::make_frame(Warp& warp, const FunctionCode& c
   size_t ready_bytes = options.timed ? round_up(code.num_slots * sizeof(Time), kVectorAlign) : 0;
   size_t vector_bytes = size_t{code.vector_lines} * kVectorAlign;
   auto frame = std::make_unique<Frame>();
-  frame->storage.reset(
-      new std::byte[meta_bytes + predicate_bytes + ready_bytes + vector_bytes + kVectorAlign]);
-  auto start = reinterpret_cast<uintptr_t>(frame->storage.get());
-  std::byte* place = frame->storage.get() + (round_up(start, kVectorAlign) - start);
+  frame->storage = frame_pool.take(meta_bytes + predicate_bytes + ready_bytes + vector_bytes);
+  std::byte* place = frame->storage.get();
   frame->code = &code;
   frame->mask = mask;
   frame->local_offset = local_offset;

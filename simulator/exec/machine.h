@@ -15,6 +15,7 @@
 
 #include "simulator/exec/code.h"
 #include "simulator/exec/context.h"
+#include "simulator/exec/frame_pool.h"
 
 namespace cb::sim {
 
@@ -30,7 +31,7 @@ struct Frame {
   std::byte* vectors = nullptr;
   uint32_t* predicates = nullptr;
   Time* ready = nullptr;  ///< [num_slots]: when a load fills the slot; timed mode
-  std::unique_ptr<std::byte[]> storage;
+  FramePool::Memory storage;
 };
 
 /// A place that a parked group waits on.

@@ -105,12 +105,21 @@ class ListOutput {
   alignas(64) D room_[kMostElements][kLanes];
 };
 
+/// The next warp mostly reads what lies behind, and soon: the processor's own prefetching does not
+/// see through the steps of the warps.
+inline void prefetch_behind(uint64_t address, uint64_t bytes) {
+  for (uint64_t at = 0; at < bytes; at += 64) {
+    __builtin_prefetch(reinterpret_cast<const void*>(address + bytes + at));
+  }
+}
+
 template <typename T, typename D, unsigned N>
 [[gnu::noinline]] void load_list(Context& c, const MicroOp* op, const LaneAddresses& from) {
   ListOutput<D> output(c, op);
   if constexpr (kTransposes<T, N> && sizeof(T) == sizeof(D)) {
     if (!from.is_vector && from.stride == static_cast<int64_t>(N * sizeof(T)) &&
         c.mask == kAllLanes) {
+      prefetch_behind(from.base, kLanes * N * sizeof(T));
       split_lanes<D, N>(from.base, output.values());
       output.commit();
       return;

@@ -188,8 +188,7 @@ class Slice {
 
   bool must_yield() const {
     if (executed_ >= kQuantum) return true;
-    Time horizon = engine_.horizon();
-    return horizon < kNever - kSlack && c_.now > horizon + kSlack;
+    return engine_.is_too_far(c_.now);
   }
 
   Stop save(Stop stop) {
@@ -234,9 +233,7 @@ void EngineState::run_warp(Warp& warp) {
       queue_deadlines(warp);
       return;
     }
-    Time horizon_now = horizon();
-    bool ahead = horizon_now < kNever - kSlack && group->now > horizon_now + kSlack;
-    if (group->ordered_pending ? group->now > horizon_now : ahead) {
+    if (group->ordered_pending ? group->now > horizon() : is_too_far(group->now)) {
       queue_warp(warp, group->now);
       return;
     }
