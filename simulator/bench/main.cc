@@ -93,7 +93,7 @@ int run(int argc, char** argv) {
   bool json = false;
   std::string profile = "h100x8";
   std::string only;
-  int repetitions = 3;
+  int repetitions = 5;
   app.add_flag("--json", json, "print JSON");
   app.add_option("--profile", profile, "hardware profile")->capture_default_str();
   app.add_option("--kernel", only, "measure this kernel only");
