@@ -45,7 +45,7 @@ Model sum(const NumberFormat& format) {
     return bits_of(value_of(old, format) + value_of(b, format), format);
   };
 }
-Model on_pairs(Model model) {
+Model on_pairs(const Model& model) {
   return [=](uint64_t old, uint64_t b, uint64_t) {
     return model(old & 0xffff, b & 0xffff, 0) | model(old >> 16 & 0xffff, b >> 16 & 0xffff, 0)
                                                     << 16;

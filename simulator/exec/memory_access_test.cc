@@ -100,6 +100,9 @@ class AccessCheck {
 
   bool supported() const { return rig_->answer() && *rig_->answer(); }
   MemoryRig& rig() { return *rig_; }
+  const Access& access() const { return access_; }
+  unsigned elements() const { return elements_; }
+  const Where& where() const { return where_; }
   const std::string& text() const { return text_; }
   std::string name(unsigned k) const { return fmt::format("{}{}", access_.reg, k + 1); }
 
@@ -145,11 +148,10 @@ class AccessCheck {
     }
   }
 
+ private:
   const Access& access_;
   unsigned elements_;
   const Where& where_;
-
- private:
   std::string address_;
   std::string text_;
   std::unique_ptr<MemoryRig> rig_;
@@ -185,25 +187,25 @@ LaneValues random_values(std::mt19937_64& random, unsigned bytes) {
 void check_load(AccessCheck& check, std::mt19937_64& random) {
   check.prepare();
   MemoryRig& rig = check.rig();
-  for (Addresses form : address_forms(check.access_.bytes * check.elements_, random)) {
+  for (Addresses form : address_forms(check.access().bytes * check.elements(), random)) {
     for (const Mask& mask : kMasks) {
       std::vector<LaneValues> before;
-      for (unsigned k = 0; k < check.elements_; ++k) {
-        before.push_back(random_values(random, check.access_.register_bytes));
+      for (unsigned k = 0; k < check.elements(); ++k) {
+        before.push_back(random_values(random, check.access().register_bytes));
         rig.set(check.name(k), before.back());
       }
       check.set_addresses(form);
       rig.set_mask(mask.lanes, mask.full);
       ASSERT_TRUE(rig.run()) << check.text() << ": " << (rig.fault ? rig.fault->detail : "");
-      for (unsigned k = 0; k < check.elements_; ++k) {
+      for (unsigned k = 0; k < check.elements(); ++k) {
         LaneValues after = rig.get(check.name(k));
         for (size_t i = 0; i < kLanes; ++i) {
           bool active = (mask.lanes >> i & 1) != 0;
           if (!active && mask.full) continue;
           Word expected{before[k].low[i], before[k].high[i]};
           if (active) {
-            expected = read_word(check.memory_of(i) + form.offset[i] + k * check.access_.bytes,
-                                 check.access_);
+            expected = read_word(check.memory_of(i) + form.offset[i] + k * check.access().bytes,
+                                 check.access());
           }
           ASSERT_EQ((Word{after.low[i], after.high[i]}), expected)
               << check.text() << " lane " << i << " element " << k << " mask " << mask.lanes;
@@ -225,20 +227,20 @@ void apply(const std::vector<LaneWrites>& posted) {
 
 std::vector<uint8_t> snapshot(const AccessCheck& check) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(check.memory_of(0));
-  uint64_t size = check.where_.kind == Where::kLocal ? kLanes * MemoryRig::kLocalLaneBytes : kRoom;
+  uint64_t size = check.where().kind == Where::kLocal ? kLanes * MemoryRig::kLocalLaneBytes : kRoom;
   return {bytes, bytes + size};
 }
 
 void check_store(AccessCheck& check, std::mt19937_64& random, bool posts) {
   check.prepare();
   MemoryRig& rig = check.rig();
-  for (Addresses form : address_forms(check.access_.bytes * check.elements_, random)) {
+  for (Addresses form : address_forms(check.access().bytes * check.elements(), random)) {
     for (const Mask& mask : kMasks) {
       std::vector<LaneValues> values;
-      for (unsigned k = 0; k < check.elements_; ++k) {
-        values.push_back(random_values(random, check.access_.register_bytes));
+      for (unsigned k = 0; k < check.elements(); ++k) {
+        values.push_back(random_values(random, check.access().register_bytes));
         rig.set(check.name(k), values.back());
-        if (random() % 4 == 0 && check.access_.bytes < 16) {
+        if (random() % 4 == 0 && check.access().bytes < 16) {
           uint64_t base = values.back().low[0];
           rig.set_affine(check.name(k), base, 1);
           values.back() = rig.get(check.name(k));
@@ -249,11 +251,11 @@ void check_store(AccessCheck& check, std::mt19937_64& random, bool posts) {
       std::vector<uint8_t> expected = snapshot(check);
       for (size_t i = 0; i < kLanes; ++i) {
         if ((mask.lanes >> i & 1) == 0) continue;
-        for (unsigned k = 0; k < check.elements_; ++k) {
+        for (unsigned k = 0; k < check.elements(); ++k) {
           uint64_t at =
-              check.memory_of(i) - check.memory_of(0) + form.offset[i] + k * check.access_.bytes;
+              check.memory_of(i) - check.memory_of(0) + form.offset[i] + k * check.access().bytes;
           Word word{values[k].low[i], values[k].high[i]};
-          std::memcpy(expected.data() + at, &word, check.access_.bytes);
+          std::memcpy(expected.data() + at, &word, check.access().bytes);
         }
       }
       rig.posted.clear();
@@ -263,7 +265,7 @@ void check_store(AccessCheck& check, std::mt19937_64& random, bool posts) {
       EXPECT_TRUE(!posts || rig.wakes.empty()) << check.text();
       apply(rig.posted);
       ASSERT_TRUE(snapshot(check) == expected) << check.text() << " mask " << mask.lanes;
-      if (posts || check.where_.kind == Where::kLocal) continue;
+      if (posts || check.where().kind == Where::kLocal) continue;
       ASSERT_EQ(rig.wakes.size(), 1u) << check.text();
     }
   }

@@ -78,7 +78,8 @@ TEST(Multimem, SumsOfF32) {
       LaneValues result = m.rig.get(fmt::format("%f{}", e + 1));
       for (uint64_t i = 0; i < kLanes; ++i) {
         if ((form.mask >> i & 1) == 0) continue;
-        float expected = 3 * 10 * static_cast<float>(offsets[i] / 4 + e) + 3;
+        uint64_t index = offsets[i] / 4 + e;
+        auto expected = static_cast<float>(3 * 10 * index + 3);
         EXPECT_EQ(result.low[i], std::bit_cast<uint32_t>(expected)) << i;
       }
     }
