@@ -301,8 +301,8 @@ Access AddressSpace::check(uint64_t address, uint64_t bytes, Accessor accessor, 
   const Allocation* found = preceding(address);
   if (end < address || found == nullptr || address >= found->base + found->reserved) {
     // Just below an allocation is out of its bounds, too.
-    const Allocation* next = end < address ? nullptr : preceding(end + kGuard);
-    if (next != nullptr && next->base >= end && next->base - end < kGuard) {
+    const Allocation* next = end < address ? nullptr : preceding(address + kGuard);
+    if (next != nullptr && next->base > address) {
       return {.fault = AccessFault::kOutOfBounds, .allocation = next};
     }
     return {.fault = AccessFault::kUnmapped};

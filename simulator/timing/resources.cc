@@ -185,9 +185,10 @@ Resources::Charge Resources::State::remote(int from, int to, Sm& sm, Time t,
       }
     }
     Time memory = fetch(owner, start, access, nullptr);
-    Time hidden = memory > start + hbm ? memory - (start + hbm) : 0;
-    charge.done = std::max(owner.egress.pass(start, bytes), self.ingress.pass(start, bytes)) +
-                  remote_load + hidden;
+    // The latency of a peer's memory is part of the link's round trip; waiting for it is not.
+    Time waited = memory > start + hbm ? memory - hbm : start;
+    Time passed = std::max(owner.egress.pass(start, bytes), self.ingress.pass(start, bytes));
+    charge.done = std::max(passed, waited) + remote_load;
     charge.reached = start + remote_load / 2;
     count_link(to, from, bytes);
     return charge;

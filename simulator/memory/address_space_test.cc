@@ -1,0 +1,182 @@
+#include "simulator/memory/address_space.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+
+namespace cb::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kDeviceBytes = uint64_t{1} << 30;
+constexpr Accessor kOwner{.rank = 0, .device = 0};
+constexpr Accessor kOther{.rank = 1, .device = 1};
+
+class AddressSpaceTest : public ::testing::Test {
+ protected:
+  const Allocation& allocate(uint64_t bytes, int rank = 0,
+                             Allocation::Kind kind = Allocation::Kind::kDevice) {
+    const Allocation* made =
+        space.allocate({.rank = rank, .device = rank, .bytes = bytes, .kind = kind});
+    EXPECT_NE(made, nullptr);
+    return *made;
+  }
+  AccessFault fault(uint64_t address, uint64_t bytes, Accessor who = kOwner, bool write = false) {
+    return space.check(address, bytes, who, write).fault;
+  }
+
+  AddressSpace space{2, 2, kDeviceBytes, {.host_bytes = 1 << 20, .allocations = 100}};
+};
+
+TEST_F(AddressSpaceTest, BoundsAreExact) {
+  const Allocation& a = allocate(1000);
+  EXPECT_EQ(a.base % 512, 0u);
+  EXPECT_EQ(fault(a.base, 1000), AccessFault::kNone);
+  EXPECT_EQ(fault(a.base + 999, 1), AccessFault::kNone);
+  EXPECT_EQ(fault(a.base + 999, 2), AccessFault::kOutOfBounds);
+  EXPECT_EQ(fault(a.base + 1000, 1), AccessFault::kOutOfBounds);
+  EXPECT_EQ(fault(a.base - 4, 4), AccessFault::kOutOfBounds);
+  EXPECT_EQ(fault(a.base - 4, 8), AccessFault::kOutOfBounds);
+  Access access = space.check(a.base + 8, 4, kOwner, true);
+  EXPECT_EQ(access.lo, a.base);
+  EXPECT_EQ(access.hi, a.base + 1000);
+}
+
+TEST_F(AddressSpaceTest, AddressesFromNowhereAreUnmapped) {
+  allocate(64);
+  for (uint64_t address :
+       {uint64_t{0}, uint64_t{0x400000}, ~uint64_t{0} - 3, kWindowBase - 4,
+        kWindowBase + (uint64_t{1} << 36), kScratchBase + 4096, kWindowBase + kWindowBytes}) {
+    EXPECT_EQ(fault(address, 8), AccessFault::kUnmapped) << std::hex << address;
+  }
+}
+
+TEST_F(AddressSpaceTest, NeighboursHaveAGapBetweenThem) {
+  const Allocation& a = allocate(512);
+  const Allocation& b = allocate(512);
+  EXPECT_GE(b.base, a.end() + 4096);
+  EXPECT_EQ(fault(a.base, b.end() - a.base), AccessFault::kOutOfBounds);
+}
+
+TEST_F(AddressSpaceTest, FreedMemoryIsKnownAndItsAddressIsNotReused) {
+  uint64_t base = allocate(4096).base;
+  uint32_t epoch = space.epoch();
+  EXPECT_TRUE(space.free(0, base, Allocation::Kind::kDevice));
+  EXPECT_NE(space.epoch(), epoch);
+  EXPECT_EQ(fault(base, 4), AccessFault::kUseAfterFree);
+  EXPECT_FALSE(space.free(0, base, Allocation::Kind::kDevice));
+  EXPECT_NE(allocate(4096).base, base);
+  EXPECT_EQ(space.device_bytes_free(0), kDeviceBytes - 4096);
+}
+
+TEST_F(AddressSpaceTest, OnlyTheOwnerFreesAndOnlyWithTheRightBase) {
+  const Allocation& a = allocate(4096);
+  EXPECT_FALSE(space.free(1, a.base, Allocation::Kind::kDevice));
+  EXPECT_FALSE(space.free(0, a.base + 512, Allocation::Kind::kDevice));
+  EXPECT_FALSE(space.free(0, a.base, Allocation::Kind::kSymmetric));
+}
+
+TEST_F(AddressSpaceTest, OtherRanksNeedAGrant) {
+  const Allocation& a = allocate(64);
+  EXPECT_EQ(fault(a.base, 4, kOther), AccessFault::kNotPermitted);
+  space.grant(a.base, 1);
+  EXPECT_EQ(fault(a.base, 4, kOther), AccessFault::kNone);
+  uint32_t epoch = space.epoch();
+  space.revoke(a.base, 1);
+  EXPECT_NE(space.epoch(), epoch);
+  EXPECT_EQ(fault(a.base, 4, kOther), AccessFault::kNotPermitted);
+}
+
+TEST_F(AddressSpaceTest, AnotherDeviceOfTheSameProcessNeedsPeerAccess) {
+  const Allocation& a = allocate(64);
+  Accessor from_device_1{.rank = 0, .device = 1};
+  EXPECT_EQ(fault(a.base, 4, from_device_1), AccessFault::kNotPermitted);
+  space.set_peer_access(0, 1, 0, true);
+  EXPECT_EQ(fault(a.base, 4, from_device_1), AccessFault::kNone);
+  space.set_peer_access(0, 1, 0, false);
+  EXPECT_EQ(fault(a.base, 4, from_device_1), AccessFault::kNotPermitted);
+}
+
+TEST_F(AddressSpaceTest, ClosedAndConstantMemory) {
+  const Allocation& pool = allocate(64, 0, Allocation::Kind::kPool);
+  space.set_open(pool.base, false);
+  EXPECT_EQ(fault(pool.base, 4), AccessFault::kClosed);
+  space.set_open(pool.base, true);
+  EXPECT_EQ(fault(pool.base, 4), AccessFault::kNone);
+  const Allocation* constant = space.allocate({.bytes = 64, .constant = true});
+  EXPECT_EQ(fault(constant->base, 4), AccessFault::kNone);
+  EXPECT_EQ(fault(constant->base, 4, kOwner, true), AccessFault::kReadOnly);
+}
+
+TEST_F(AddressSpaceTest, MulticastAddressesAreForMultimemOnly) {
+  const Allocation& a = allocate(64, 0, Allocation::Kind::kSymmetric);
+  const Allocation& b = allocate(64, 1, Allocation::Kind::kSymmetric);
+  const Allocation* all = space.allocate_multicast({&a, &b});
+  EXPECT_EQ(fault(all->base, 4), AccessFault::kMulticast);
+  EXPECT_EQ(space.check(a.base, 4, kOwner, false, true).fault, AccessFault::kMulticast);
+  EXPECT_EQ(space.check(all->base, 4, kOwner, false, true).fault, AccessFault::kNotPermitted);
+  space.grant_everyone(a.base);
+  space.grant_everyone(b.base);
+  EXPECT_EQ(space.check(all->base + 60, 4, kOwner, true, true).fault, AccessFault::kNone);
+  EXPECT_EQ(space.check(all->base + 60, 8, kOwner, true, true).fault, AccessFault::kOutOfBounds);
+}
+
+TEST_F(AddressSpaceTest, PinnedMemoryIsSharedThroughItsDescriptor) {
+  UniqueFd fd;
+  const Allocation* pinned = space.allocate_pinned(0, 0, 100, fd);
+  ASSERT_NE(pinned, nullptr);
+  void* other = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  ASSERT_NE(other, MAP_FAILED);
+  std::memcpy(other, "hello", 6);
+  EXPECT_STREQ(reinterpret_cast<const char*>(pinned->base), "hello");
+  EXPECT_EQ(fault(pinned->base + 99, 1, {.rank = 0, .device = 1}), AccessFault::kNone);
+  EXPECT_EQ(fault(pinned->base, 1, kOther), AccessFault::kNotPermitted);
+  EXPECT_EQ(space.allocate_pinned(0, 0, 2 << 20, fd), nullptr) << "over the quota";
+  EXPECT_TRUE(space.free(0, pinned->base, Allocation::Kind::kPinned));
+  munmap(other, 4096);
+}
+
+TEST_F(AddressSpaceTest, CapacityAndCountAreQuotas) {
+  EXPECT_EQ(space.allocate({.bytes = kDeviceBytes + 1}), nullptr);
+  for (int i = 0; i < 100; ++i) EXPECT_NE(space.allocate({.bytes = 1}), nullptr);
+  EXPECT_EQ(space.allocate({.bytes = 1}), nullptr);
+  EXPECT_NE(space.allocate({.rank = 1, .device = 1, .bytes = 1}), nullptr);
+}
+
+TEST_F(AddressSpaceTest, AProcessThatEndsLeavesTheGradersBuffers) {
+  uint64_t own = allocate(64).base;
+  uint64_t pool = allocate(64, 0, Allocation::Kind::kPool).base;
+  space.free_all(0, -1);
+  EXPECT_EQ(fault(own, 4), AccessFault::kUseAfterFree);
+  EXPECT_EQ(fault(pool, 4), AccessFault::kNone);
+}
+
+TEST_F(AddressSpaceTest, DescriptionsSayWhereAnAddressLies) {
+  const Allocation* a =
+      space.allocate({.bytes = 1000, .kind = Allocation::Kind::kPool, .label = "input 0"});
+  EXPECT_EQ(space.describe(a->base + 8), "input 0 of rank 0 + 8 (of 1000 bytes)");
+  EXPECT_EQ(space.describe(a->base + 1024),
+            "24 bytes past the end of input 0 of rank 0 (1000 bytes)");
+  EXPECT_EQ(space.describe(a->base - 16), "16 bytes before input 0 of rank 0 (1000 bytes)");
+  uint64_t freed = allocate(64).base;
+  space.free(0, freed, Allocation::Kind::kDevice);
+  EXPECT_THAT(space.describe(freed), HasSubstr("freed device memory"));
+  EXPECT_THAT(space.describe(1), HasSubstr("no memory"));
+}
+
+TEST(ScratchSpaceTest, EqualSizesAreReused) {
+  ScratchSpace scratch;
+  uint64_t a = scratch.allocate(1000);
+  uint64_t b = scratch.allocate(1000);
+  EXPECT_GE(b, a + 1000 + 4096);
+  scratch.release(a, 1000);
+  EXPECT_EQ(scratch.allocate(990), a) << "the same size after rounding";
+  EXPECT_EQ(scratch.allocate(kArenaBytes + 1), 0u);
+  EXPECT_EQ(scratch.bytes_in_use(), 2048u);
+}
+
+}  // namespace
+}  // namespace cb::sim
