@@ -46,6 +46,7 @@ Json to_json(const CaseResult& result) {
   json["busbw_gbps"] = result.busbw_gbps();
   json["speedup"] = optional_number(result.speedup());
   json["instructions"] = result.instructions;
+  json["wall_ms"] = result.wall_ms;
   return json;
 }
 
@@ -66,6 +67,7 @@ CaseResult case_from(const Json& json) {
   json.at("reference_ps").get_to(result.reference_ps);
   json.at("bus_factor").get_to(result.bus_factor);
   json.at("instructions").get_to(result.instructions);
+  json.at("wall_ms").get_to(result.wall_ms);
   return result;
 }
 

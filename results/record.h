@@ -57,7 +57,7 @@ struct CaseResult {
   Verdict verdict = Verdict::kSkipped;  ///< kSkipped: an earlier case ended the job
   std::string reason;
   int steps = 0;              ///< that were run
-  uint64_t time_ps = 0;       ///< median over the steps after the first
+  uint64_t time_ps = 0;       ///< median over the steps
   uint64_t cold_ps = 0;       ///< of the first step
   uint64_t reference_ps = 0;  ///< 0: not measured
   // nccl-tests' columns.
@@ -66,8 +66,8 @@ struct CaseResult {
   std::string type;
   std::string redop;
   double bus_factor = 1;
-  /// Of the simulator, as its report names them; kept for `task check --cost`.
-  uint64_t instructions = 0;
+  uint64_t instructions = 0;  ///< warp instructions that the simulator executed
+  double wall_ms = 0;
 
   double algbw_gbps() const;
   double busbw_gbps() const;

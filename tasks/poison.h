@@ -16,4 +16,7 @@ inline constexpr uint64_t kGuardBytes = 4096;
 /// every rank, buffer and step, addressed by their offset in the buffer.
 std::shared_ptr<const Content> poison(const StepKey& key, int rank, uint32_t buffer);
 
+/// The same bytes as a stream: the little-endian words CounterRandom(poison_seed(...)).value(i).
+uint64_t poison_seed(const StepKey& key, int rank, uint32_t buffer);
+
 }  // namespace cb::tasks
