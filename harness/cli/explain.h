@@ -7,10 +7,10 @@ namespace cb::cli {
 
 /// What a verdict, or a reason of one, means and what to do about it.
 struct Explanation {
-  std::string word;  ///< "memory_error", "out_of_bounds"
-  std::string of;    ///< the verdicts that have this reason; empty for verdicts
-  std::string meaning;
-  std::string advice;
+  std::string_view word;  ///< "memory_error", "out_of_bounds"
+  std::string_view of;    ///< the verdicts that have this reason; empty for verdicts
+  std::string_view meaning;
+  std::string_view advice;
 };
 
 std::span<const Explanation> explanations();
