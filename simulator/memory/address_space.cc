@@ -1,18 +1,15 @@
 #include "simulator/memory/address_space.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bitset>
-#include <cstdio>
-#include <cstring>
+#include <deque>
 #include <set>
 #include <unordered_map>
 
 #include "base/check.h"
-#include "base/random.h"
+#include "simulator/memory/pages.h"
 
 namespace cb::sim {
 namespace {
@@ -20,33 +17,29 @@ namespace {
 constexpr uint64_t kAlign = 512;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kGuard = 4096;
-/// Fresh memory up to this size is filled with garbage as a whole, larger memory at both ends.
+/// Fresh memory up to kFilledBytes is garbage as a whole, larger memory in kGarbageBytes at either
+/// end: filling all of it would occupy what the program may never touch.
+constexpr uint64_t kFilledBytes = uint64_t{1} << 20;
 constexpr uint64_t kGarbageBytes = uint64_t{64} << 10;
 /// Huge pages pay for large buffers and waste memory in small ones.
 constexpr uint64_t kHugePageBytes = uint64_t{4} << 20;
-/// How often the daemon's resident memory is looked at.
+/// How much is allocated between two looks at the daemon's resident memory.
 constexpr uint64_t kBytesPerLook = uint64_t{64} << 20;
+/// Allocations of an arena, dead ones included, before addresses of dead ones are used again, and
+/// how many of those that died first are tried.
+constexpr size_t kMaxRemembered = size_t{1} << 18;
+constexpr size_t kRecycleAttempts = 1024;
 
 uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
-void* pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
-
-void fill_garbage(uint64_t base, uint64_t bytes) {
-  CounterRandom random(base);
-  for (uint64_t at = 0; at < bytes; at += 8) {
-    uint64_t word = random.value(at);
-    std::memcpy(pointer(base + at), &word, std::min<uint64_t>(8, bytes - at));
-  }
+bool is_pinned(const Allocation& allocation) {
+  return allocation.kind == Allocation::Kind::kPinned;
 }
 
-uint64_t resident_bytes() {
-  unsigned long pages = 0;
-  unsigned long resident = 0;
-  std::FILE* file = std::fopen("/proc/self/statm", "re");
-  if (file == nullptr) return 0;
-  if (std::fscanf(file, "%lu %lu", &pages, &resident) != 2) resident = 0;
-  std::fclose(file);
-  return resident * kPage;
+uint64_t whole_pages(uint64_t bytes) { return round_up(std::max<uint64_t>(bytes, 1), kPage); }
+
+bool wants_huge_pages(const Allocation& allocation) {
+  return !is_pinned(allocation) && allocation.bytes >= kHugePageBytes;
 }
 
 const char* kind_name(Allocation::Kind kind) {
@@ -103,6 +96,7 @@ struct AddressSpace::Arena {
   uint32_t living = 0;
   /// In order of address. Pointers stay valid.
   std::vector<std::unique_ptr<Allocation>> allocations;
+  std::deque<Allocation*> dead;  ///< in the order of their deaths
 };
 
 struct AddressSpace::Permissions {
@@ -112,6 +106,8 @@ struct AddressSpace::Permissions {
   std::vector<uint64_t> used_bytes;  ///< of each device
   std::unordered_map<uint64_t, std::bitset<kMaxRanks>> granted;
   std::set<std::tuple<int, int, int>> peers;  ///< rank, device, peer
+  WindowPages pages;
+  ResidentMeter meter;
   uint64_t allocated_since_look = 0;
   uint64_t resident = 0;
 };
@@ -124,11 +120,6 @@ AddressSpace::AddressSpace(int num_ranks, int num_devices, uint64_t device_bytes
   permissions_->num_ranks = num_ranks;
   permissions_->num_devices = num_devices;
   permissions_->used_bytes.resize(static_cast<size_t>(num_devices));
-  void* window = mmap(pointer(kWindowBase), kWindowBytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  if (window == MAP_FAILED) throw system_error("reserve the window of device addresses");
-  madvise(window, kWindowBytes, MADV_NOHUGEPAGE);
-  madvise(window, kWindowBytes, MADV_DONTDUMP);
   for (unsigned i = 0; i <= kScratchArena; ++i) {
     auto arena = std::make_unique<Arena>();
     arena->next = kWindowBase + i * kArenaBytes + kGuard;
@@ -137,28 +128,54 @@ AddressSpace::AddressSpace(int num_ranks, int num_devices, uint64_t device_bytes
   }
 }
 
-AddressSpace::~AddressSpace() { munmap(pointer(kWindowBase), kWindowBytes); }
+AddressSpace::~AddressSpace() = default;
 
-bool AddressSpace::has_room(const Arena& arena, uint64_t bytes) {
-  if (arena.living >= permissions_->quota.allocations) return false;
-  if (bytes > kArenaBytes || arena.end - arena.next < round_up(bytes, kPage) + 2 * kGuard) {
-    return false;
-  }
+uint64_t AddressSpace::backed_bytes() const { return permissions_->meter.bytes(); }
+
+bool AddressSpace::over_quota() const { return backed_bytes() > permissions_->quota.backed_bytes; }
+
+bool AddressSpace::within_quota(const Arena& arena, uint64_t bytes) {
+  if (arena.living >= permissions_->quota.allocations || bytes > kArenaBytes) return false;
+  uint64_t limit = permissions_->quota.backed_bytes;
   permissions_->allocated_since_look += bytes;
-  if (permissions_->allocated_since_look >= kBytesPerLook) {
+  if (permissions_->allocated_since_look >= kBytesPerLook || permissions_->resident > limit) {
     permissions_->allocated_since_look = 0;
-    permissions_->resident = resident_bytes();
+    permissions_->resident = backed_bytes();
   }
-  return permissions_->resident <= permissions_->quota.backed_bytes;
+  return permissions_->resident <= limit;
 }
 
-Allocation* AddressSpace::append(Arena& arena, Allocation allocation, uint64_t align) {
-  allocation.base = round_up(arena.next, align);
-  allocation.reserved = round_up(allocation.bytes, kAlign) + kGuard;
-  arena.next = allocation.base + allocation.reserved;
+Allocation* AddressSpace::recycle(Arena& arena, uint64_t reserved, uint64_t align) {
+  size_t attempts = std::min(kRecycleAttempts, arena.dead.size());
+  for (size_t i = 0; i < attempts; ++i) {
+    Allocation* dead = arena.dead[i];
+    if (dead->reserved < reserved || dead->base % align != 0) continue;
+    arena.dead.erase(arena.dead.begin() + static_cast<std::ptrdiff_t>(i));
+    return dead;
+  }
+  return nullptr;
+}
+
+Allocation* AddressSpace::place(Arena& arena, Allocation wanted) {
+  bool pages = is_pinned(wanted) || wants_huge_pages(wanted);
+  uint64_t align = pages ? kPage : kAlign;
+  // A mapping of its own shares no page with the next allocation.
+  wanted.reserved = (pages ? whole_pages(wanted.bytes) : round_up(wanted.bytes, kAlign)) + kGuard;
+  wanted.base = round_up(arena.next, align);
+  Allocation* made = nullptr;
+  if (wanted.base + wanted.reserved > arena.end || arena.allocations.size() >= kMaxRemembered) {
+    made = recycle(arena, wanted.reserved, align);
+    if (made == nullptr) return nullptr;
+    wanted.base = made->base;
+    wanted.reserved = made->reserved;
+    *made = std::move(wanted);
+  } else {
+    arena.next = wanted.base + wanted.reserved;
+    arena.allocations.push_back(std::make_unique<Allocation>(std::move(wanted)));
+    made = arena.allocations.back().get();
+  }
   ++arena.living;
-  arena.allocations.push_back(std::make_unique<Allocation>(std::move(allocation)));
-  return arena.allocations.back().get();
+  return made;
 }
 
 const Allocation* AddressSpace::allocate(const Request& request) {
@@ -166,22 +183,21 @@ const Allocation* AddressSpace::allocate(const Request& request) {
   CB_CHECK(request.device >= 0 && request.device < permissions_->num_devices, "no such device");
   Arena& arena = *arenas_[static_cast<size_t>(request.rank)];
   uint64_t& used = permissions_->used_bytes[static_cast<size_t>(request.device)];
-  if (request.bytes > device_bytes_ - used || !has_room(arena, request.bytes)) return nullptr;
-  bool is_huge = request.bytes >= kHugePageBytes;
-  Allocation* made = append(arena,
-                            {.bytes = request.bytes,
-                             .kind = request.kind,
-                             .rank = request.rank,
-                             .device = request.device,
-                             .constant = request.constant,
-                             .label = request.label},
-                            is_huge ? kPage : kAlign);
+  if (request.bytes > device_bytes_ - used || !within_quota(arena, request.bytes)) return nullptr;
+  Allocation* made = place(arena, {.bytes = request.bytes,
+                                   .kind = request.kind,
+                                   .rank = request.rank,
+                                   .device = request.device,
+                                   .constant = request.constant,
+                                   .label = request.label});
+  if (made == nullptr) return nullptr;
   used += request.bytes;
-  if (is_huge) madvise(pointer(made->base), round_up(made->bytes, kPage), MADV_HUGEPAGE);
+  if (wants_huge_pages(*made))
+    permissions_->pages.prefer_huge(made->base, whole_pages(made->bytes));
   if (!request.zeroed) {
-    uint64_t head = std::min(made->bytes, kGarbageBytes);
+    uint64_t head = made->bytes <= kFilledBytes ? made->bytes : kGarbageBytes;
+    uint64_t tail = made->bytes <= kFilledBytes ? 0 : kGarbageBytes;
     fill_garbage(made->base, head);
-    uint64_t tail = std::min(made->bytes - head, kGarbageBytes);
     fill_garbage(made->end() - tail, tail);
   }
   return made;
@@ -189,36 +205,42 @@ const Allocation* AddressSpace::allocate(const Request& request) {
 
 const Allocation* AddressSpace::allocate_pinned(int rank, int device, uint64_t bytes,
                                                 UniqueFd& fd) {
+  CB_CHECK(rank >= 0 && rank < permissions_->num_ranks, "no such rank");
   Arena& arena = *arenas_[static_cast<size_t>(rank)];
-  uint64_t whole_pages = round_up(std::max<uint64_t>(bytes, 1), kPage);
-  if (bytes > kArenaBytes || arena.pinned_bytes + whole_pages > permissions_->quota.host_bytes ||
-      !has_room(arena, whole_pages)) {
+  uint64_t room = permissions_->quota.host_bytes - arena.pinned_bytes;
+  if (bytes > room || whole_pages(bytes) > room || !within_quota(arena, whole_pages(bytes))) {
     return nullptr;
   }
-  fd = sealed_memfd("pinned", whole_pages);
-  Allocation* made = append(
-      arena, {.bytes = bytes, .kind = Allocation::Kind::kPinned, .rank = rank, .device = device},
-      kPage);
-  // The next allocation must not share a page with a mapping of the process.
-  arena.next = std::max(arena.next, made->base + whole_pages + kGuard);
-  made->reserved = arena.next - made->base;
-  void* mapped = mmap(pointer(made->base), whole_pages, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_FIXED, fd.get(), 0);
-  if (mapped == MAP_FAILED) throw system_error("map pinned memory");
-  arena.pinned_bytes += whole_pages;
+  UniqueFd file = sealed_memfd("pinned", whole_pages(bytes));
+  Allocation* made = place(
+      arena, {.bytes = bytes, .kind = Allocation::Kind::kPinned, .rank = rank, .device = device});
+  if (made == nullptr) return nullptr;
+  if (!permissions_->pages.map_file(made->base, whole_pages(bytes), file.get())) {
+    made->alive = false;
+    --arena.living;
+    arena.dead.push_back(made);
+    return nullptr;
+  }
+  arena.pinned_bytes += whole_pages(bytes);
+  fd = std::move(file);
   return made;
 }
 
 const Allocation* AddressSpace::allocate_multicast(const std::vector<const Allocation*>& members) {
   CB_CHECK(!members.empty(), "a multicast address stands for something");
-  Allocation allocation{
-      .bytes = members.front()->bytes,
-      .kind = Allocation::Kind::kMulticast,
-      .rank = members.front()->rank,
-      .device = members.front()->device,
-      .label = members.front()->label.empty() ? "" : members.front()->label + " (multicast)"};
-  for (const Allocation* member : members) allocation.members.push_back(member->base);
-  return append(*arenas_[kMulticastArena], std::move(allocation), kAlign);
+  Arena& arena = *arenas_[kMulticastArena];
+  const Allocation& first = *members.front();
+  if (!within_quota(arena, first.bytes)) return nullptr;
+  Allocation wanted{.bytes = first.bytes,
+                    .kind = Allocation::Kind::kMulticast,
+                    .rank = first.rank,
+                    .device = first.device,
+                    .label = first.label.empty() ? "" : first.label + " (multicast)"};
+  for (const Allocation* member : members) {
+    CB_CHECK(member->bytes == first.bytes, "the copies behind a multicast address are alike");
+    wanted.members.push_back(member->base);
+  }
+  return place(arena, std::move(wanted));
 }
 
 bool AddressSpace::free(int rank, uint64_t base, Allocation::Kind kind) {
@@ -236,20 +258,17 @@ void AddressSpace::release(Allocation& allocation) {
   ++epoch_;
   Arena& arena = *arenas_[(allocation.base - kWindowBase) / kArenaBytes];
   --arena.living;
+  arena.dead.push_back(&allocation);
   permissions_->granted.erase(allocation.base);
   if (allocation.kind == Allocation::Kind::kMulticast) return;
-  if (allocation.kind == Allocation::Kind::kPinned) {
-    uint64_t whole_pages = round_up(std::max<uint64_t>(allocation.bytes, 1), kPage);
-    arena.pinned_bytes -= whole_pages;
-    void* mapped = mmap(pointer(allocation.base), whole_pages, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    if (mapped == MAP_FAILED) throw system_error("unmap pinned memory");
-    return;
+  bool special = is_pinned(allocation) || wants_huge_pages(allocation);
+  uint64_t bytes = special ? whole_pages(allocation.bytes) : allocation.bytes;
+  permissions_->pages.discard(allocation.base, bytes, special);
+  if (is_pinned(allocation)) {
+    arena.pinned_bytes -= bytes;
+  } else {
+    permissions_->used_bytes[static_cast<size_t>(allocation.device)] -= allocation.bytes;
   }
-  permissions_->used_bytes[static_cast<size_t>(allocation.device)] -= allocation.bytes;
-  uint64_t first = round_up(allocation.base, kPage);
-  uint64_t last = allocation.end() / kPage * kPage;
-  if (last > first) madvise(pointer(first), last - first, MADV_DONTNEED);
 }
 
 void AddressSpace::free_all(int rank, int device) {
@@ -264,26 +283,24 @@ void AddressSpace::free_all(int rank, int device) {
 }
 
 const Allocation* AddressSpace::find(uint64_t address) const {
-  if (address < kWindowBase || address >= kScratchBase) return nullptr;
-  if (last_found_ != nullptr && address >= last_found_->base && address < last_found_->end()) {
-    return last_found_;
-  }
   const Allocation* before = preceding(address);
-  if (before == nullptr || address >= before->end()) {
-    // A pointer to an allocation of no bytes is still a pointer to it.
-    return before != nullptr && before->base == address ? before : nullptr;
-  }
-  last_found_ = before;
-  return before;
+  if (before == nullptr || address < before->end()) return before;
+  // A pointer to an allocation of no bytes is still a pointer to it.
+  return before->base == address ? before : nullptr;
 }
 
 const Allocation* AddressSpace::preceding(uint64_t address) const {
+  if (last_found_ != nullptr && address - last_found_->base < last_found_->reserved) {
+    return last_found_;
+  }
   if (address < kWindowBase || address >= kScratchBase) return nullptr;
   const auto& all = arenas_[(address - kWindowBase) / kArenaBytes]->allocations;
   auto after = std::upper_bound(
       all.begin(), all.end(), address,
       [](uint64_t wanted, const auto& allocation) { return wanted < allocation->base; });
-  return after == all.begin() ? nullptr : std::prev(after)->get();
+  if (after == all.begin()) return nullptr;
+  last_found_ = std::prev(after)->get();
+  return last_found_;
 }
 
 bool AddressSpace::may_access(const Allocation& allocation, Accessor accessor) const {
@@ -331,6 +348,8 @@ Access AddressSpace::check(uint64_t address, uint64_t bytes, Accessor accessor, 
 }
 
 void AddressSpace::grant(uint64_t base, int rank) {
+  const Allocation* found = find(base);
+  if (found == nullptr || found->base != base || !found->alive) return;
   permissions_->granted[base].set(static_cast<size_t>(rank));
 }
 
@@ -346,7 +365,9 @@ bool AddressSpace::granted(uint64_t base, int rank) const {
   return found != permissions_->granted.end() && found->second[static_cast<size_t>(rank)];
 }
 
-void AddressSpace::grant_everyone(uint64_t base) { permissions_->granted[base].set(); }
+void AddressSpace::grant_everyone(uint64_t base) {
+  for (int rank = 0; rank < permissions_->num_ranks; ++rank) grant(base, rank);
+}
 
 void AddressSpace::set_peer_access(int rank, int device, int peer, bool enabled) {
   if (enabled) {
@@ -387,6 +408,10 @@ std::string AddressSpace::describe(uint64_t address) const {
   if (next != nullptr && next->base > address) {
     return fmt::format("{} bytes before {} ({} bytes)", next->base - address, name_of(*next),
                        next->bytes);
+  }
+  if (address < kPage) return address == 0 ? "a null pointer" : fmt::format("null + {}", address);
+  if (address >= kScratchBase && address < kWindowBase + kWindowBytes) {
+    return fmt::format("{:#x}, in shared or local memory or parameters", address);
   }
   return fmt::format("{:#x}, where no memory is", address);
 }

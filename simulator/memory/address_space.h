@@ -3,8 +3,8 @@
 // All memory of the simulated cluster. A device address is the daemon's own pointer: the window is
 // reserved once, without backing, and each rank allocates in an arena of its own. What may be
 // touched is decided by the table of allocations alone: exact bounds, who owns it, and which rank's
-// kernels on which device may reach it. Addresses are not reused, so that a stale pointer is known
-// for what it is.
+// kernels on which device may reach it. Addresses are not reused before an arena is used up, so
+// that a stale pointer is known for what it is.
 
 #include <cstdint>
 #include <functional>
@@ -106,11 +106,13 @@ class AddressSpace {
     bool constant = false;
     bool zeroed = false;  ///< else small allocations start with garbage, as on hardware
   };
-  /// 512-byte aligned, bytes may be 0. nullptr: the device or a quota is full.
+  /// 512-byte aligned, bytes may be 0. nullptr: the device or a quota is full. Garbage is a
+  /// function of the address: all of it up to 1 MiB, the first and last 64 KiB of larger memory,
+  /// whose middle reads as zero.
   const Allocation* allocate(const Request& request);
   /// Pinned memory: pages of a sealed memfd, mapped here at the same address; `fd` is to be sent.
   const Allocation* allocate_pinned(int rank, int device, uint64_t bytes, UniqueFd& fd);
-  /// One address for all members (same bytes each).
+  /// One address for all members (same bytes each). nullptr: a quota is full.
   const Allocation* allocate_multicast(const std::vector<const Allocation*>& members);
   /// False when `base` is not the base of a living allocation of that rank and kind.
   bool free(int rank, uint64_t base, Allocation::Kind kind);
@@ -126,7 +128,8 @@ class AddressSpace {
 
   /// Permissions. A process reaches its own memory on the device that holds it; the grader's
   /// symmetric buffers are granted to all ranks when they are made.
-  void grant(uint64_t base, int rank);  ///< cudaIpcOpenMemHandle
+  /// cudaIpcOpenMemHandle; nothing happens unless `base` is that of a living allocation.
+  void grant(uint64_t base, int rank);
   void revoke(uint64_t base, int rank);
   bool granted(uint64_t base, int rank) const;
   void set_peer_access(int rank, int device, int peer, bool enabled);
@@ -140,6 +143,12 @@ class AddressSpace {
   uint64_t device_bytes_free(int device) const;
   uint64_t device_bytes_total() const { return device_bytes_; }
 
+  /// What this process really occupies; sparse buffers count only where they were touched. Takes
+  /// microseconds. allocate() looks now and then, but touching what exists takes no allocation:
+  /// who runs kernels and copies asks over_quota() every few milliseconds of real time.
+  uint64_t backed_bytes() const;
+  bool over_quota() const;
+
   /// "input 0 of rank 2 + 4096 (of 16384 bytes)", "192 bytes past the end of cudaMalloc'd memory
   /// of rank 0 (1024 bytes)", "freed ...", "no allocation": for findings.
   std::string describe(uint64_t address) const;
@@ -150,8 +159,11 @@ class AddressSpace {
   struct Arena;
   struct Permissions;
 
-  bool has_room(const Arena& arena, uint64_t bytes);
-  Allocation* append(Arena& arena, Allocation allocation, uint64_t align);
+  bool within_quota(const Arena& arena, uint64_t bytes);
+  /// Gives `wanted` an address; nullptr when the arena is used up.
+  Allocation* place(Arena& arena, Allocation wanted);
+  /// A dead allocation with room for `reserved` bytes, for another life.
+  Allocation* recycle(Arena& arena, uint64_t reserved, uint64_t align);
   void release(Allocation& allocation);
   /// The allocation with the highest base that is not above `address`, in its arena.
   const Allocation* preceding(uint64_t address) const;
@@ -168,12 +180,18 @@ class AddressSpace {
 /// are reused; content is undefined.
 class ScratchSpace {
  public:
-  /// 512-byte aligned with a guard gap; 0 when the arena or `quota_bytes` is exhausted.
+  ScratchSpace() = default;
+  explicit ScratchSpace(uint64_t quota_bytes) : quota_bytes_(quota_bytes) {}
+
+  /// 512-byte aligned with a guard gap; 0 when the arena or the quota is exhausted.
   uint64_t allocate(uint64_t bytes);
+  /// `bytes` as they were asked for.
   void release(uint64_t base, uint64_t bytes);
   uint64_t bytes_in_use() const { return in_use_; }
 
  private:
+  uint64_t quota_bytes_ = kArenaBytes;
+  uint64_t kept_ = 0;                               ///< free, but still backed by pages
   std::map<uint64_t, std::vector<uint64_t>> free_;  ///< by rounded size
   uint64_t next_ = kScratchBase + 4096;
   uint64_t in_use_ = 0;

@@ -4,7 +4,12 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <string>
+
+#include "simulator/memory/pages.h"
 
 namespace cb::sim {
 namespace {
@@ -154,6 +159,123 @@ TEST_F(AddressSpaceTest, AProcessThatEndsLeavesTheGradersBuffers) {
   EXPECT_EQ(fault(pool, 4), AccessFault::kNone);
 }
 
+const unsigned char* bytes_at(uint64_t address) {
+  return reinterpret_cast<const unsigned char*>(address);
+}
+
+bool is_zero(uint64_t address, uint64_t bytes) {
+  const unsigned char* first = bytes_at(address);
+  return std::all_of(first, first + bytes, [](unsigned char byte) { return byte == 0; });
+}
+
+size_t count_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  size_t lines = 0;
+  for (std::string line; std::getline(maps, line);) ++lines;
+  return lines;
+}
+
+TEST_F(AddressSpaceTest, FreshMemoryIsGarbageUnlessAskedOtherwise) {
+  const Allocation& small = allocate(1 << 20);
+  EXPECT_FALSE(is_zero(small.base + (1 << 19), 8));
+  const Allocation& large = allocate(3 << 20);
+  EXPECT_FALSE(is_zero(large.base, 8));
+  EXPECT_FALSE(is_zero(large.end() - 8, 8));
+  EXPECT_TRUE(is_zero(large.base + (1 << 20), 1 << 20)) << "untouched pages cost nothing";
+  const Allocation* zeroed = space.allocate({.bytes = 100'000, .zeroed = true});
+  EXPECT_TRUE(is_zero(zeroed->base, 100'000));
+}
+
+TEST_F(AddressSpaceTest, FreeingReturnsThePages) {
+  constexpr uint64_t kBytes = 64 << 20;
+  const Allocation& a = allocate(kBytes);
+  std::memset(reinterpret_cast<void*>(a.base), 1, kBytes);
+  uint64_t full = space.backed_bytes();
+  space.free(0, a.base, Allocation::Kind::kDevice);
+  EXPECT_LT(space.backed_bytes() + kBytes / 2, full);
+  EXPECT_TRUE(is_zero(a.base, kBytes));
+}
+
+TEST_F(AddressSpaceTest, LivesThatEndLeaveNoMappingsBehind) {
+  allocate(64);
+  size_t before = count_mappings();
+  for (int i = 0; i < 200; ++i) {
+    UniqueFd fd;
+    uint64_t pinned = space.allocate_pinned(0, 0, 5000, fd)->base;
+    const Allocation& huge = allocate(8 << 20);
+    std::memset(reinterpret_cast<void*>(huge.base), 1, 4096);
+    EXPECT_TRUE(space.free(0, pinned, Allocation::Kind::kPinned));
+    EXPECT_TRUE(space.free(0, huge.base, Allocation::Kind::kDevice));
+  }
+  EXPECT_LE(count_mappings(), before + 10);
+}
+
+TEST(AddressSpaceLimitsTest, AddressesAreUsedAgainWhenTheArenaIsUsedUp) {
+  constexpr uint64_t kBytes = kArenaBytes / 4;
+  AddressSpace space(1, 1, kArenaBytes, {});
+  std::vector<uint64_t> bases;
+  for (int i = 0; i < 10; ++i) {
+    const Allocation* made = space.allocate({.bytes = kBytes - i * 4096, .zeroed = true});
+    ASSERT_NE(made, nullptr) << i;
+    EXPECT_TRUE(is_zero(made->base, 4096));
+    std::memset(reinterpret_cast<void*>(made->base), 7, 4096);
+    bases.push_back(made->base);
+    EXPECT_EQ(space.check(made->base, made->bytes, kOwner, true).fault, AccessFault::kNone);
+    EXPECT_EQ(space.check(made->base, made->bytes + 1, kOwner, true).fault,
+              AccessFault::kOutOfBounds);
+    space.free(0, made->base, Allocation::Kind::kDevice);
+  }
+  EXPECT_EQ(bases[4], bases[0]) << "the one that died first";
+}
+
+TEST(AddressSpaceLimitsTest, TouchedMemoryIsAQuota) {
+  uint64_t now = ResidentMeter().bytes();
+  ASSERT_GT(now, 0u);
+  AddressSpace space(1, 1, kArenaBytes, {.backed_bytes = now + (32 << 20)});
+  const Allocation* a = space.allocate({.bytes = 128 << 20});
+  ASSERT_NE(a, nullptr) << "untouched";
+  EXPECT_FALSE(space.over_quota());
+  std::memset(reinterpret_cast<void*>(a->base), 1, 64 << 20);
+  EXPECT_TRUE(space.over_quota());
+  EXPECT_EQ(space.allocate({.bytes = 128 << 20}), nullptr);
+  space.free(0, a->base, Allocation::Kind::kDevice);
+  EXPECT_NE(space.allocate({.bytes = 64}), nullptr) << "there is room again";
+}
+
+TEST_F(AddressSpaceTest, AGrantEndsWithTheMemory) {
+  uint64_t base = allocate(64).base;
+  space.grant(base, 1);
+  space.free(0, base, Allocation::Kind::kDevice);
+  EXPECT_FALSE(space.granted(base, 1));
+  space.grant(base, 1);
+  EXPECT_FALSE(space.granted(base, 1));
+}
+
+TEST_F(AddressSpaceTest, VariablesAreForTheirOwnProcessAndDevice) {
+  const Allocation& variable = allocate(64, 0, Allocation::Kind::kModule);
+  space.set_peer_access(0, 1, 0, true);
+  EXPECT_EQ(fault(variable.base, 4), AccessFault::kNone);
+  EXPECT_EQ(fault(variable.base, 4, {.rank = 0, .device = 1}), AccessFault::kNotPermitted);
+  EXPECT_EQ(fault(variable.base, 4, kOther), AccessFault::kNotPermitted);
+}
+
+TEST_F(AddressSpaceTest, AllocationsOfNoBytesHaveAnAddress) {
+  const Allocation& empty = allocate(0);
+  EXPECT_EQ(space.find(empty.base), &empty);
+  EXPECT_EQ(fault(empty.base, 1), AccessFault::kOutOfBounds);
+  EXPECT_TRUE(space.free(0, empty.base, Allocation::Kind::kDevice));
+}
+
+TEST_F(AddressSpaceTest, AMemberThatIsFreedTakesItsMulticastAddressAlong) {
+  const Allocation& a = allocate(64, 0, Allocation::Kind::kSymmetric);
+  const Allocation& b = allocate(64, 1, Allocation::Kind::kSymmetric);
+  const Allocation* all = space.allocate_multicast({&a, &b});
+  space.grant_everyone(b.base);
+  EXPECT_EQ(space.check(all->base, 4, kOwner, true, true).fault, AccessFault::kNone);
+  space.free(1, b.base, Allocation::Kind::kSymmetric);
+  EXPECT_EQ(space.check(all->base, 4, kOwner, true, true).fault, AccessFault::kUseAfterFree);
+}
+
 TEST_F(AddressSpaceTest, DescriptionsSayWhereAnAddressLies) {
   const Allocation* a =
       space.allocate({.bytes = 1000, .kind = Allocation::Kind::kPool, .label = "input 0"});
@@ -164,7 +286,10 @@ TEST_F(AddressSpaceTest, DescriptionsSayWhereAnAddressLies) {
   uint64_t freed = allocate(64).base;
   space.free(0, freed, Allocation::Kind::kDevice);
   EXPECT_THAT(space.describe(freed), HasSubstr("freed device memory"));
-  EXPECT_THAT(space.describe(1), HasSubstr("no memory"));
+  EXPECT_EQ(space.describe(0), "a null pointer");
+  EXPECT_EQ(space.describe(8), "null + 8");
+  EXPECT_THAT(space.describe(kScratchBase + 8), HasSubstr("shared or local"));
+  EXPECT_THAT(space.describe(1 << 20), HasSubstr("no memory"));
 }
 
 TEST(ScratchSpaceTest, EqualSizesAreReused) {
@@ -176,6 +301,16 @@ TEST(ScratchSpaceTest, EqualSizesAreReused) {
   EXPECT_EQ(scratch.allocate(990), a) << "the same size after rounding";
   EXPECT_EQ(scratch.allocate(kArenaBytes + 1), 0u);
   EXPECT_EQ(scratch.bytes_in_use(), 2048u);
+}
+
+TEST(ScratchSpaceTest, TheQuotaIsExact) {
+  ScratchSpace scratch(4096);
+  EXPECT_EQ(scratch.allocate(4097), 0u);
+  uint64_t a = scratch.allocate(4096);
+  EXPECT_NE(a, 0u);
+  EXPECT_EQ(scratch.allocate(1), 0u);
+  scratch.release(a, 4096);
+  EXPECT_NE(scratch.allocate(1), 0u);
 }
 
 }  // namespace
