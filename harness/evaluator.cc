@@ -55,6 +55,11 @@ void add_times(const Reports& reports, Record& record) {
   }
 }
 
+bool is_blank(const Candidate& candidate) {
+  return std::all_of(candidate.sources.begin(), candidate.sources.end(),
+                     [](const build::SourceFile& file) { return trim(file.content).empty(); });
+}
+
 bool wanted(const Request& request, const tasks::Case& test_case, int num_devices) {
   const std::vector<std::string>& only = request.only_cases;
   return test_case.world_size <= num_devices &&
@@ -127,6 +132,11 @@ Evaluated Evaluator::evaluate_once(const Request& request,
   record.platform = platform_.name();
   record.profile_hash = platform_.profile_hash();
   record.simulator_hash = platform_.simulator_hash();
+  if (is_blank(*request.candidate)) {
+    record.verdict = Verdict::kNoAnswer;
+    record.cases = grade_cases(*request.card, *request.key, {});
+    return done;
+  }
   try {
     progress("building");
     auto start = steady_clock::now();
