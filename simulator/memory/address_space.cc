@@ -103,6 +103,7 @@ struct AddressSpace::Permissions {
   MemoryQuota quota;
   int num_ranks = 0;
   int num_devices = 0;
+  int devices_per_node = 0;
   std::vector<uint64_t> used_bytes;  ///< of each device
   std::unordered_map<uint64_t, std::bitset<kMaxRanks>> granted;
   std::set<std::tuple<int, int, int>> peers;  ///< rank, device, peer
@@ -119,6 +120,7 @@ AddressSpace::AddressSpace(int num_ranks, int num_devices, uint64_t device_bytes
   permissions_->quota = quota;
   permissions_->num_ranks = num_ranks;
   permissions_->num_devices = num_devices;
+  permissions_->devices_per_node = num_devices;
   permissions_->used_bytes.resize(static_cast<size_t>(num_devices));
   for (unsigned i = 0; i <= kScratchArena; ++i) {
     auto arena = std::make_unique<Arena>();
@@ -306,7 +308,9 @@ const Allocation* AddressSpace::preceding(uint64_t address) const {
 bool AddressSpace::may_access(const Allocation& allocation, Accessor accessor) const {
   bool is_own = allocation.rank == accessor.rank;
   if (is_own && allocation.device == accessor.device) return true;
-  if (allocation.kind == Allocation::Kind::kPinned) return is_own;
+  if (is_pinned(allocation)) return is_own;
+  int per_node = permissions_->devices_per_node;
+  if (allocation.device / per_node != accessor.device / per_node) return false;
   if (granted(allocation.base, accessor.rank)) return true;
   return is_own && allocation.kind != Allocation::Kind::kModule &&
          peer_access(accessor.rank, accessor.device, allocation.device);
@@ -387,6 +391,12 @@ void AddressSpace::set_open(uint64_t base, bool open) {
   CB_CHECK(found != nullptr && found->base == base, "the grader names buffers by their base");
   if (found->open && !open) ++epoch_;
   found->open = open;
+}
+
+void AddressSpace::set_devices_per_node(int devices_per_node) {
+  CB_CHECK(devices_per_node >= 1, "a node has a device");
+  permissions_->devices_per_node = devices_per_node;
+  ++epoch_;
 }
 
 uint64_t AddressSpace::device_bytes_free(int device) const {

@@ -136,6 +136,9 @@ class AddressSpace {
   bool peer_access(int rank, int device, int peer) const;
   void grant_everyone(uint64_t base);  ///< the grader's symmetric buffers
   void set_open(uint64_t base, bool open);
+  /// Device memory is reached from devices of the same node only, whatever is granted. Without this
+  /// call all devices are on one node.
+  void set_devices_per_node(int devices_per_node);
 
   /// Changes whenever something that was allowed stops being so.
   uint32_t epoch() const { return epoch_; }

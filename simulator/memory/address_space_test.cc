@@ -95,6 +95,17 @@ TEST_F(AddressSpaceTest, OtherRanksNeedAGrant) {
   EXPECT_EQ(fault(a.base, 4, kOther), AccessFault::kNotPermitted);
 }
 
+TEST_F(AddressSpaceTest, NobodyReachesMemoryOfAnotherNode) {
+  const Allocation& a = allocate(64, 0, Allocation::Kind::kSymmetric);
+  space.grant_everyone(a.base);
+  EXPECT_EQ(fault(a.base, 4, kOther), AccessFault::kNone);
+  uint32_t epoch = space.epoch();
+  space.set_devices_per_node(1);
+  EXPECT_NE(space.epoch(), epoch);
+  EXPECT_EQ(fault(a.base, 4, kOther), AccessFault::kNotPermitted);
+  EXPECT_EQ(fault(a.base, 4), AccessFault::kNone);
+}
+
 TEST_F(AddressSpaceTest, AnotherDeviceOfTheSameProcessNeedsPeerAccess) {
   const Allocation& a = allocate(64);
   Accessor from_device_1{.rank = 0, .device = 1};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -13,22 +14,31 @@
 namespace cb::sim {
 namespace {
 
+/// Times and rates beyond this are mistakes, and would overflow picoseconds before long.
+constexpr double kMost = 1e9;
+constexpr int64_t kMaxSms = 1024;
+
 template <typename T>
 T whole(const Yaml& section, std::string_view key, int64_t min = 1) {
-  return static_cast<T>(section.at(key).integer(min));
+  constexpr int64_t kMostWhole = sizeof(T) == 4 ? UINT32_MAX : int64_t{1} << 50;
+  return static_cast<T>(section.at(key).integer(min, kMostWhole));
 }
 
 double positive(const Yaml& section, std::string_view key) {
   Yaml node = section.at(key);
   double value = node.number();
-  if (!(value > 0)) throw node.error(fmt::format("{} must be more than 0, not {}", key, value));
+  if (!(value > 0 && value <= kMost)) {
+    throw node.error(fmt::format("{} must be above 0 and at most {}, not {}", key, kMost, value));
+  }
   return value;
 }
 
 double not_negative(const Yaml& section, std::string_view key) {
   Yaml node = section.at(key);
   double value = node.number();
-  if (!(value >= 0)) throw node.error(fmt::format("{} must not be negative: {}", key, value));
+  if (!(value >= 0 && value <= kMost)) {
+    throw node.error(fmt::format("{} must be from 0 to {}, not {}", key, kMost, value));
+  }
   return value;
 }
 
@@ -55,7 +65,7 @@ void read_device(const Yaml& section, DeviceInfo& device) {
   device.l2_bytes = whole<uint64_t>(section, "l2_bytes");
   device.compute_major = whole<uint32_t>(section, "compute_major");
   device.compute_minor = whole<uint32_t>(section, "compute_minor", 0);
-  device.num_sms = whole<uint32_t>(section, "sms");
+  device.num_sms = static_cast<uint32_t>(section.at("sms").integer(1, kMaxSms));
   device.clock_khz = whole<uint32_t>(section, "clock_khz");
   device.memory_clock_khz = whole<uint32_t>(section, "memory_clock_khz");
   device.memory_bus_bits = whole<uint32_t>(section, "memory_bus_bits");
@@ -84,6 +94,7 @@ void read_memory(const Yaml& section, Profile& profile) {
   profile.l2_hit_ns = positive(section, "l2_hit_ns");
   profile.hbm_ns = positive(section, "hbm_ns");
   profile.l1_gbps_per_sm = positive(section, "l1_gbps_per_sm");
+  profile.sm_port_gbps = positive(section, "sm_port_gbps");
   profile.l2_gbps = positive(section, "l2_gbps");
   profile.hbm_gbps = positive(section, "hbm_gbps");
   profile.l1_bytes = whole<uint64_t>(section, "l1_bytes");
@@ -96,10 +107,12 @@ void read_links(const Yaml& file, Profile& profile) {
   profile.nvlink_gbps = positive(nvlink, "gbps");
   profile.nvlink_sm_efficiency = share(nvlink, "sm_efficiency");
   profile.nvlink_copy_efficiency = share(nvlink, "copy_efficiency");
-  profile.nvlink_multimem_efficiency = share(nvlink, "multimem_efficiency");
   profile.nvlink_hop_ns = positive(nvlink, "hop_ns");
   profile.nvlink_load_ns = positive(nvlink, "load_ns");
-  profile.multimem_extra_ns = not_negative(nvlink, "multimem_extra_ns");
+  if (profile.device.multicast_supported != 0) {
+    profile.nvlink_multimem_efficiency = share(nvlink, "multimem_efficiency");
+    profile.multimem_extra_ns = not_negative(nvlink, "multimem_extra_ns");
+  }
   profile.sm_remote_gbps = positive(nvlink, "sm_remote_gbps");
   Yaml host_link = file.at("host_link");
   profile.pcie_gbps = positive(host_link, "gbps");
@@ -133,14 +146,22 @@ void read_host(const Yaml& host, Profile& profile) {
   for (const auto& [key, cost] : costs) *cost = positive(host, key);
 }
 
-Profile read_profile(const std::string& text, const std::string& where) {
-  Yaml file = Yaml::load_text(text, where);
+constexpr int64_t kMaxNodes = 8;
+/// Arenas bound the ranks, and a rank has a device of its own.
+constexpr int kMaxDevices = 24;
+
+std::string_view embedded_text(const Yaml& name) {
+  std::vector<std::string> known = profile_names();
+  const std::string& wanted = known[name.one_of(known)];
+  for (const EmbeddedProfile& profile : embedded_profiles()) {
+    if (profile.name == wanted) return profile.text;
+  }
+  throw name.error("no such profile");
+}
+
+Profile read_whole_profile(const Yaml& file) {
   Profile profile;
-  profile.hash = sha256_hex(text);
-  profile.name = file.at("name").text();
-  profile.description = file.at("description").text();
   profile.target = file.at("target").text();
-  profile.num_nodes = static_cast<int>(file.at("nodes").integer(1, 8));
   profile.devices_per_node = static_cast<int>(file.at("devices_per_node").integer(1, 16));
   read_device(file.at("device"), profile.device);
   read_sm(file.at("sm"), profile);
@@ -148,6 +169,31 @@ Profile read_profile(const std::string& text, const std::string& where) {
   read_links(file, profile);
   read_host(file.at("host"), profile);
   profile.copy_engines = profile.device.copy_engines;
+  return profile;
+}
+
+Profile read_profile(const std::string& text, const std::string& where) {
+  Yaml file = Yaml::load_text(text, where);
+  Profile profile;
+  std::string hashed = text;
+  if (std::optional<Yaml> base = file.find("base")) {
+    std::string base_text(embedded_text(*base));
+    Yaml base_file = Yaml::load_text(base_text, "base of " + where);
+    if (base_file.has("base")) throw base->error("it builds on another file itself");
+    profile = read_whole_profile(base_file);
+    hashed += base_text;
+  } else {
+    profile = read_whole_profile(file);
+  }
+  profile.hash = sha256_hex(hashed);
+  profile.name = file.at("name").text();
+  profile.description = file.at("description").text();
+  Yaml nodes = file.at("nodes");
+  profile.num_nodes = static_cast<int>(nodes.integer(1, kMaxNodes));
+  if (profile.num_devices() > kMaxDevices) {
+    throw nodes.error(
+        fmt::format("{} devices are more than {}", profile.num_devices(), kMaxDevices));
+  }
   file.finish();
   return profile;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
-// A hardware description that the simulator times against: simulator/profiles/<name>.yaml.
+// A hardware description that the simulator times against: simulator/profiles/<name>.yaml. A file
+// may build on one that ships (`base: h100x8`) and then says only its name, description and nodes.
 
 #include <cstdint>
 #include <string>
@@ -17,7 +18,7 @@ struct Profile {
   std::string name;  ///< "h100x8"
   std::string description;
   std::string target;  ///< nvcc's virtual architecture, "compute_90a"
-  std::string hash;    ///< SHA-256 of the file
+  std::string hash;    ///< SHA-256 of the file, and of the one that it builds on
   int num_nodes = 1;
   int devices_per_node = 8;
   DeviceInfo device;  ///< of device 0; the daemon sets pci_bus_id, uuid and peer_mask
@@ -37,16 +38,17 @@ struct Profile {
   // Memory of a device.
   double l1_hit_ns = 0, l2_hit_ns = 0, hbm_ns = 0;  ///< load-use latencies
   double l1_gbps_per_sm = 0, l2_gbps = 0, hbm_gbps = 0;
+  double sm_port_gbps = 0;  ///< all that one SM exchanges with L2, HBM and links, per direction
   uint64_t l1_bytes = 0, l2_bytes = 0;  ///< modelled capacities
   double atomic_ns = 0;                 ///< round trip of a global atomic on the own device
 
   // Links.
-  double nvlink_gbps = 0;             ///< line rate per direction and device
-  double nvlink_sm_efficiency = 0;    ///< of loads and stores by SMs
-  double nvlink_copy_efficiency = 0;  ///< of copy engines
-  double nvlink_multimem_efficiency = 0;
-  double nvlink_hop_ns = 0;   ///< store issued to visible at the peer
-  double nvlink_load_ns = 0;  ///< load-use latency from a peer's memory
+  double nvlink_gbps = 0;                 ///< line rate per direction and device
+  double nvlink_sm_efficiency = 0;        ///< of loads and stores by SMs
+  double nvlink_copy_efficiency = 0;      ///< of copy engines
+  double nvlink_multimem_efficiency = 0;  ///< 0 where there is no multicast
+  double nvlink_hop_ns = 0;               ///< store issued to visible at the peer
+  double nvlink_load_ns = 0;              ///< load-use latency from a peer's memory
   double multimem_extra_ns = 0;
   double sm_remote_gbps = 0;          ///< cap of one SM's stores to peers
   double pcie_gbps = 0, pcie_ns = 0;  ///< host memory: rate, and round trip of a load

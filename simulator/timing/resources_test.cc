@@ -105,21 +105,5 @@ TEST_F(ResourcesTest, ASchedulerIssuesOneInstructionACycle) {
   EXPECT_NEAR(static_cast<double>(end), 4000 * 1000 / profile.sm_clock_ghz, 70'000);
 }
 
-TEST(ProfileTest, EveryShippedProfileLoads) {
-  auto names = profile_names();
-  ASSERT_FALSE(names.empty());
-  for (const std::string& name : names) {
-    auto profile = load_profile(name);
-    ASSERT_TRUE(profile) << profile.error().what();
-    EXPECT_EQ(profile->name, name);
-  }
-}
-
-TEST(ProfileTest, AnUnknownNameListsTheKnownOnes) {
-  auto profile = load_profile("h999");
-  ASSERT_FALSE(profile);
-  EXPECT_NE(profile.error().message().find("h100x8"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace cb::sim
