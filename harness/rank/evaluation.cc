@@ -14,6 +14,7 @@ namespace {
 
 using sim::Phase;
 
+// Of one case; the simulator frees it with the job.
 constexpr uint64_t kSymmetricBytesMax = uint64_t{256} << 20;
 // Long enough that a copy or kernel which was not joined shows.
 constexpr uint64_t kSettlePs = 100'000'000;
@@ -90,8 +91,9 @@ void Evaluation::launch() {
   load_task();
   step_key_.step = tasks::StepKey::kWholeCase;
   if (group_.rank() == 0) {
-    daemon_ = std::make_unique<SimDaemon>(job_, socket_path_, step_key_.seed("device memory"),
-                                          card_->scratch ? kSymmetricBytesMax : 0);
+    daemon_ =
+        std::make_unique<SimDaemon>(job_, socket_path_, step_key_.seed("device memory"),
+                                    card_->scratch ? kSymmetricBytesMax * job_.cases.size() : 0);
   }
   client_.emplace(socket_path_, group_.rank(), kConnectMs);
   host_.emplace(job_, group_.rank(), library_, client_->host_connection());
@@ -136,7 +138,7 @@ unsigned Evaluation::run_case(const tasks::Case& test_case) {
   step_key_.case_id = test_case.id;
   std::optional<CasePool> pool;
   unsigned bits = together([&] {
-    pool.emplace(*client_, *card_, test_case, group_.rank());
+    pool.emplace(*client_, *card_, test_case, group_.rank(), multicast_);
     send_args(test_case, *pool);
     phase_ = Phase::kSetup;
     return start_phase({.phase = static_cast<uint32_t>(Phase::kSetup)});
@@ -146,10 +148,17 @@ unsigned Evaluation::run_case(const tasks::Case& test_case) {
   unsigned end = together([&] {
     phase_ = Phase::kTeardown;
     unsigned how = start_phase({.phase = static_cast<uint32_t>(Phase::kTeardown)});
-    if (how == kFine) client_->release_all();
+    if (how == kFine && group_.rank() == 0) count_instructions();
     return how;
   });
   return bits | end;
+}
+
+void Evaluation::count_instructions() {
+  Json report = client_->report();
+  uint64_t all = 0;
+  for (const Json& rank : report.at("ranks")) all += rank.at("warp_instructions").get<uint64_t>();
+  report_.cases.back().instructions = all - std::exchange(instructions_before_, all);
 }
 
 unsigned Evaluation::run_steps(const tasks::Case& test_case, const CasePool& pool) {

@@ -65,6 +65,7 @@ class Evaluation {
   unsigned judge_status(const sim::HostEvent& event);
   unsigned judge_report(const sim::HostEvent& event);
   unsigned judge_step(Step& step);
+  void count_instructions();
   std::optional<sim::HostEvent> next_event(int timeout_ms);
   void add(Evidence evidence, uint64_t time_ps);
   int left_ms() const;
@@ -85,6 +86,8 @@ class Evaluation {
   tasks::StepKey step_key_;
   const tasks::Case* case_ = nullptr;
   sim::Phase phase_ = sim::Phase::kNone;
+  std::vector<bool> multicast_;  ///< of all buffers of the job so far
+  uint64_t instructions_before_ = 0;
   int devices_per_node_ = 1;
   int num_nodes_ = 1;
   Stopwatch watch_;

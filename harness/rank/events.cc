@@ -139,6 +139,8 @@ unsigned Evaluation::judge_event(const HostEvent& event) {
       wall ? fmt::format("the task's {} s of real time are over", job_.wall_limit_ms / 1000)
            : fmt::format("{} did not come back within {} ms of simulated time",
                          callback_name(phase_), card_->virtual_limit_ms);
+  Json report = client_->report();
+  evidence.finding.details["hosts"] = report.value("hosts", Json::array());
   add(std::move(evidence), event.time_ps);
   return kEnded;
 }
@@ -169,17 +171,28 @@ unsigned Evaluation::judge_status(const HostEvent& event) {
   return kEnded;
 }
 
+// Every rank is told when a host is gone, and the other hosts end with the job. Only the first end
+// is evidence, and the simulator knows whose it was.
 unsigned Evaluation::judge_gone(const HostEvent& event) {
-  const std::optional<JailOutcome>& outcome = host_->ended(kGraceMs);
-  if (!outcome) {
-    Evidence evidence;
+  Json report = client_->report();
+  int first = number_at(report.value("end", Json::object()), "rank", group_.rank());
+  if (first != group_.rank()) return kEnded;
+  Evidence evidence;
+  for (const Json& rank : report.value("ranks", Json::array())) {
+    if (number_at(rank, "rank", -1) != first || text_at(rank, "protocol_fault").empty()) continue;
     evidence.reason = "disconnected";
-    evidence.finding.message = "the process closed its connection to the device and lives on";
+    evidence.finding.message =
+        "the process sent the device something meaningless: " + text_at(rank, "protocol_fault");
     add(std::move(evidence), event.time_ps);
     return kEnded;
   }
-  Evidence evidence = evidence_of_end(*outcome);
-  evidence.finding.details["output"] = printable(host_->output(), 1000);
+  if (const std::optional<JailOutcome>& outcome = host_->ended(kGraceMs)) {
+    evidence = evidence_of_end(*outcome);
+    evidence.finding.details["output"] = printable(host_->output(), 1000);
+  } else {
+    evidence.reason = "disconnected";
+    evidence.finding.message = "the process closed its connection to the device and lives on";
+  }
   add(std::move(evidence), event.time_ps);
   return kEnded;
 }
@@ -189,7 +202,7 @@ unsigned Evaluation::judge_report(const HostEvent& event) {
   for (const Json& found : report.value("findings", Json::array())) {
     Evidence evidence = evidence_of_kind(text_at(found, "kind"));
     take_place(found, evidence.finding);
-    evidence.finding.message = text_at(found, "message");
+    evidence.finding.message = text_at(found, "detail");
     evidence.finding.details = found;
     add(std::move(evidence), number_at<uint64_t>(found, "time_ps", event.time_ps));
   }
@@ -202,6 +215,7 @@ unsigned Evaluation::judge_report(const HostEvent& event) {
         fmt::format("nothing can go on: {} groups of threads wait, and no host can act",
                     number_at<uint64_t>(report, "num_waiters", waiters.size()));
     evidence.finding.details["waiters"] = std::move(waiters);
+    evidence.finding.details["hosts"] = report.value("hosts", Json::array());
     add(std::move(evidence), event.time_ps);
   }
   return kEnded;

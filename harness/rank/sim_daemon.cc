@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "base/socket.h"
 #include "base/text.h"
+#include "simulator/client/daemon_options.h"
 #include "simulator/client/rank_client.h"
 
 namespace cb::harness {
@@ -15,22 +15,24 @@ constexpr int kListenFd = 3;
 // Device memory is touched sparsely; this bounds what all ranks together may fill.
 constexpr uint64_t kMemoryBytes = uint64_t{16} << 30;
 
-Json daemon_options(const Job& job, uint64_t memory_seed, uint64_t symmetric_bytes_max) {
-  Json options;
-  options["profile"] = job.profile;
-  options["world_size"] = job.world_size;
-  options["timed"] = job.timed;
-  options["fatbin_sha256"] = job.fatbin_sha256;
-  options["symmetric_bytes_max"] = symmetric_bytes_max;
-  options["seed"] = memory_seed;
-  options["wall_limit_ms"] = job.wall_limit_ms;
+sim::DaemonOptions daemon_options(const Job& job, uint64_t memory_seed,
+                                  uint64_t symmetric_bytes_max) {
+  sim::DaemonOptions options;
+  options.profile = job.profile;
+  options.world_size = job.world_size;
+  options.timed = job.timed;
+  options.fatbin_sha256 = job.fatbin_sha256;
+  options.symmetric_bytes_max = symmetric_bytes_max;
+  options.seed = memory_seed;
+  options.wall_limit_ms = job.wall_limit_ms;
   return options;
 }
 
-JailSpec daemon_spec(const Job& job, int listener, const Json& options) {
+JailSpec daemon_spec(const Job& job, int listener, const sim::DaemonOptions& options) {
   JailSpec spec;
   spec.profile = JailProfile::kDaemon;
-  spec.argv = {"/box/commbench-simd", fmt::format("{}", kListenFd), dump_json(options)};
+  spec.argv = {"/box/commbench-simd", "--listen-fd", std::to_string(kListenFd), "--options",
+               sim::to_text(options)};
   spec.env = {"PATH=/usr/bin:/bin"};
   spec.read_only = {{job.simulator_program, "/box/commbench-simd"}};
   spec.fds = {{listener, kListenFd}};
