@@ -25,10 +25,9 @@ void RateServer::advance(uint64_t window) {
   full_below_ = std::max(full_below_, oldest_);
 }
 
-Time RateServer::pass(Time t, uint64_t units) {
+Time RateServer::pass_slowly(Time t, Time work) {
   const Time length = Time{1} << bits_;
   const uint64_t mask = used_ps_.size() - 1;
-  auto work = static_cast<Time>(static_cast<double>(units) * ps_per_unit_ + 0.5);
   const Time soonest = t + work;
   uint64_t window = std::max(t >> bits_, full_below_);
   if (work > (length * used_ps_.size()) / 4) {
