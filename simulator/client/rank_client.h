@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,8 @@
 #include "base/json.h"
 
 namespace cb::sim {
+
+struct RankRequest;
 
 /// What the daemon of one evaluation is started with; it is handed over as JSON on its command
 /// line. Devices: rank r runs on device r % devices_per_node of node r / devices_per_node.
@@ -127,7 +130,8 @@ class RankClient {
   void go(const PhasePlan& plan);
 
   /// Waits for the next event of this rank; nothing when `timeout_ms` of real time passed. Once a
-  /// job has ended (anything but kPhaseDone), every rank gets an event that says so.
+  /// job has ended (anything but kPhaseDone), every rank gets an event that says so. An event may
+  /// have arrived during another call: before poll() on fd(), call it with no time to wait.
   std::optional<HostEvent> wait(int timeout_ms);
   int fd() const { return connection_.get(); }
 
@@ -143,9 +147,14 @@ class RankClient {
   Json report();
 
  private:
+  struct Answer;
+  Answer ask(RankRequest request, std::span<const std::byte> payload = {}, int max_fds = 0);
+  std::optional<Answer> receive(int timeout_ms, int max_fds);
+
   UniqueFd connection_;
-  struct Wire;
+  SharedMapping bulk_;
   uint64_t sequence_ = 0;
+  std::deque<HostEvent> events_;
 };
 
 }  // namespace cb::sim

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <algorithm>
+
+#include "simulator/timing/profile.h"
+
+namespace cb::sim {
+
+/// What calls cost the thread that makes them, and what work costs in its stream, in ps. Nothing is
+/// free: a loop of calls must let virtual time go on.
+struct Costs {
+  explicit Costs(const Profile& profile);
+
+  Time call, query, sync, stream_op, event;
+  Time launch_enqueue, launch, launch_gap, cooperative_extra;
+  Time copy_enqueue, copy_start;
+  Time malloc, free, host_alloc, module_load, ipc_open;
+  Time bootstrap, relax;
+  Time clock_read = 20'000;  ///< of clock_gettime through the vDSO
+  /// How far polls that find nothing new may be apart in the end; their cost doubles up to it.
+  Time longest_query = 10'000'000;
+  Time longest_relax = 1'000'000;
+};
+
+inline Costs::Costs(const Profile& profile) {
+  auto ps = [](double ns) { return std::max<Time>(1000, static_cast<Time>(ns * 1000 + 0.5)); };
+  call = ps(profile.call_ns);
+  query = ps(profile.query_ns);
+  sync = ps(profile.sync_ns);
+  stream_op = ps(profile.stream_op_ns);
+  event = ps(profile.event_ns);
+  launch_enqueue = ps(profile.launch_enqueue_ns);
+  launch = ps(profile.launch_ns);
+  launch_gap = ps(profile.launch_gap_ns);
+  cooperative_extra = ps(profile.cooperative_extra_ns);
+  copy_enqueue = ps(profile.copy_enqueue_ns);
+  copy_start = ps(profile.copy_start_ns);
+  malloc = ps(profile.malloc_ns);
+  free = ps(profile.free_ns);
+  host_alloc = ps(profile.host_alloc_ns);
+  module_load = ps(profile.module_load_ns);
+  ipc_open = ps(profile.ipc_open_ns);
+  bootstrap = ps(profile.bootstrap_ns);
+  relax = ps(profile.relax_ns);
+}
+
+}  // namespace cb::sim

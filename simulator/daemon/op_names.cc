@@ -1,0 +1,103 @@
+#include "simulator/daemon/report.h"
+
+namespace cb::sim {
+
+const char* to_string(Op op) {
+  switch (op) {
+    case Op::kInvalid:
+      return "invalid";
+    case Op::kHello:
+      return "hello";
+    case Op::kBye:
+      return "bye";
+    case Op::kThreadNew:
+      return "thread_new";
+    case Op::kThreadJoin:
+      return "thread_join";
+    case Op::kTimeNow:
+      return "time_now";
+    case Op::kSleep:
+      return "sleep";
+    case Op::kRelax:
+      return "relax";
+    case Op::kControlWait:
+      return "control_wait";
+    case Op::kAllgather:
+      return "allgather";
+    case Op::kBarrier:
+      return "barrier";
+    case Op::kSymAlloc:
+      return "sym_alloc";
+    case Op::kThreadWake:
+      return "thread_wake";
+    case Op::kKernelOutput:
+      return "kernel_output";
+    case Op::kModuleLoad:
+      return "module_load";
+    case Op::kModuleUnload:
+      return "module_unload";
+    case Op::kSymbolAddress:
+      return "symbol_address";
+    case Op::kMalloc:
+      return "malloc";
+    case Op::kFree:
+      return "free";
+    case Op::kHostAlloc:
+      return "host_alloc";
+    case Op::kHostFree:
+      return "host_free";
+    case Op::kPointerInfo:
+      return "pointer_info";
+    case Op::kMemInfo:
+      return "mem_info";
+    case Op::kPeerAccess:
+      return "peer_access";
+    case Op::kIpcGetMem:
+      return "ipc_get_mem";
+    case Op::kIpcOpenMem:
+      return "ipc_open_mem";
+    case Op::kIpcCloseMem:
+      return "ipc_close_mem";
+    case Op::kDeviceReset:
+      return "device_reset";
+    case Op::kStreamCreate:
+      return "stream_create";
+    case Op::kStreamDestroy:
+      return "stream_destroy";
+    case Op::kStreamSync:
+      return "stream_sync";
+    case Op::kStreamQuery:
+      return "stream_query";
+    case Op::kStreamWait:
+      return "stream_wait";
+    case Op::kDeviceSync:
+      return "device_sync";
+    case Op::kEventCreate:
+      return "event_create";
+    case Op::kEventDestroy:
+      return "event_destroy";
+    case Op::kEventRecord:
+      return "event_record";
+    case Op::kEventSync:
+      return "event_sync";
+    case Op::kEventQuery:
+      return "event_query";
+    case Op::kEventElapsed:
+      return "event_elapsed";
+    case Op::kIpcGetEvent:
+      return "ipc_get_event";
+    case Op::kIpcOpenEvent:
+      return "ipc_open_event";
+    case Op::kMemcpy:
+      return "memcpy";
+    case Op::kMemcpy2D:
+      return "memcpy_2d";
+    case Op::kMemset:
+      return "memset";
+    case Op::kLaunch:
+      return "launch";
+  }
+  return "unknown";
+}
+
+}  // namespace cb::sim

@@ -1,0 +1,60 @@
+#pragma once
+
+// The daemon's loop: one thread that reads connections, lets virtual time go on, and serves the
+// trusted ranks.
+
+#include <poll.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/fd.h"
+#include "simulator/daemon/gate.h"
+#include "simulator/daemon/rank_requests.h"
+
+namespace cb::sim {
+
+class Server {
+ public:
+  /// With a listener: serves trusted ranks until all that came are gone.
+  Server(const DaemonOptions& options, const Profile& profile, UniqueFd listener);
+  /// Without: hosts are started by the caller, who makes their processes in cluster().
+  Server(const DaemonOptions& options, const Profile& profile);
+  ~Server();
+
+  Cluster& cluster() { return *cluster_; }
+  const Gate& gate() const { return gate_; }
+
+  /// Does what can be done, then waits at most `timeout_ms` (-1: for ever) of real time for a
+  /// message. Returns what virtual time waits for.
+  Gate::Progress step(int timeout_ms);
+  /// Serves until all trusted ranks are gone.
+  void run();
+  /// No trusted rank is connected any more.
+  bool is_abandoned() const { return ranks_ != nullptr && ranks_->all_gone(); }
+
+  /// Further descriptors that end `step`'s waiting.
+  std::vector<int> also_watch;
+
+ private:
+  bool read_hosts();
+  void read_blocked(HostThread& thread);
+  bool take_message(HostThread& thread);
+  void accept_ranks();
+  void wait_for_messages(int timeout_ms);
+  bool has_urgent_input();
+  void collect_fds();
+
+  std::unique_ptr<Cluster> cluster_;
+  Gate gate_;
+  std::unique_ptr<Job> job_;
+  UniqueFd listener_;
+  std::unique_ptr<RankRequests> ranks_;
+  std::vector<pollfd> polled_;
+  std::vector<HostThread*> polled_threads_;  ///< of the last entries of `polled_`
+  std::chrono::steady_clock::time_point wall_end_;
+};
+
+}  // namespace cb::sim
