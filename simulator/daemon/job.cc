@@ -97,7 +97,8 @@ void Job::maybe_start() {
     return rank.plan.has_value() && rank.waiting != nullptr;
   });
   if (!ready) return;
-  Time latest = cluster_.engine.now();
+  // Settling passes time without any event in which the engine or a host takes part.
+  Time latest = std::max(cluster_.engine.now(), settled_until_);
   for (const auto& process : cluster_.processes) latest = std::max(latest, process->clock());
   Time base = (latest + kStartUnit) / kStartUnit * kStartUnit;
   Time first = kNever, limit = 0;
@@ -171,6 +172,7 @@ void Job::on_timer() {
     return end_job({HostEvent::Kind::kTimeLimit, -1, time});
   }
   Time time = settle_end_;
+  settled_until_ = time;
   settle_end_ = kNever;
   for (size_t rank = 0; rank < ranks_.size(); ++rank) {
     const HostProcess& process = *cluster_.processes[rank];
