@@ -1,6 +1,5 @@
 #include "simulator/timing/rate_server.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "base/check.h"
@@ -8,8 +7,11 @@
 namespace cb::sim {
 
 RateServer::RateServer(double units_per_ns, unsigned window_bits, unsigned num_windows)
-    : ps_per_unit_(1000 / units_per_ns), bits_(window_bits), used_ps_(num_windows) {
-  CB_CHECK(std::has_single_bit(num_windows) && window_bits < 32, "the ring is indexed by masking");
+    : unit_ps_q16_(static_cast<uint64_t>(65536 * 1000 / units_per_ns + 0.5)),
+      bits_(window_bits),
+      mask_(num_windows - 1),
+      used_ps_(num_windows) {
+  CB_CHECK(std::has_single_bit(num_windows) && window_bits <= 30, "the ring is indexed by masking");
 }
 
 void RateServer::advance(uint64_t window) {
@@ -19,40 +21,49 @@ void RateServer::advance(uint64_t window) {
   if (oldest - oldest_ >= size) {
     std::fill(used_ps_.begin(), used_ps_.end(), 0);
   } else {
-    for (uint64_t w = oldest_; w < oldest; ++w) used_ps_[w & (size - 1)] = 0;
+    for (uint64_t w = oldest_; w < oldest; ++w) used_ps_[w & mask_] = 0;
   }
   oldest_ = oldest;
-  full_below_ = std::max(full_below_, oldest_);
+  first_ = std::max(first_, oldest_);
 }
 
-Time RateServer::pass_slowly(Time t, Time work) {
-  const Time length = Time{1} << bits_;
-  const uint64_t mask = used_ps_.size() - 1;
-  const Time soonest = t + work;
-  uint64_t window = std::max(t >> bits_, full_below_);
-  if (work > (length * used_ps_.size()) / 4) {
-    // Longer than the ring can tell apart: it takes everything from here on.
-    Time start = std::max(t, window << bits_);
-    advance(((start + work) >> bits_) + 1);
-    full_below_ = std::max(full_below_, (start + work) >> bits_);
-    return start + work;
+uint64_t RateServer::find_room(uint64_t window) {
+  uint64_t end = oldest_ + used_ps_.size();
+  uint64_t found = window;
+  while (found < end && (used_ps_[found & mask_] & kFull) != 0) {
+    found += used_ps_[found & mask_] & ~kFull;
   }
-  Time end = soonest;
+  // Whoever comes this way again goes there directly.
+  for (uint64_t w = window; w < found;) {
+    uint32_t& entry = used_ps_[w & mask_];
+    uint64_t next = w + (entry & ~kFull);
+    entry = kFull | static_cast<uint32_t>(found - w);
+    w = next;
+  }
+  return found;
+}
+
+Time RateServer::pass_on(Time t, uint64_t window, Time work) {
+  const Time length = Time{1} << bits_;
+  const Time soonest = t + work;
+  if (work > length * used_ps_.size() / 4) {
+    // Longer than the ring can tell apart: it takes everything from here on.
+    Time end = std::max(t, window << bits_) + work;
+    first_ = std::max(first_, end >> bits_);
+    advance(first_);
+    return end;
+  }
   while (true) {
+    window = find_room(window);
     advance(window);
-    uint32_t& used = used_ps_[window & mask];
-    Time room = length - used;
-    Time taken = std::min(room, work);
-    used += static_cast<uint32_t>(taken);
+    uint32_t& used = used_ps_[window & mask_];
+    Time taken = std::min(length - used, work);
     work -= taken;
-    if (used == length && window == full_below_) ++full_below_;
-    if (work == 0) {
-      if (taken > 0) end = (window << bits_) + used;
-      break;
-    }
+    Time end = (window << bits_) + used + taken;
+    used = used + taken == length ? kFull | 1 : used + static_cast<uint32_t>(taken);
+    if (work == 0) return std::max(end, soonest);
     ++window;
   }
-  return std::max(end, soonest);
 }
 
 }  // namespace cb::sim

@@ -1,52 +1,135 @@
+// Where accesses and copies spend their time. A latency of the profile is what one access takes on
+// an idle machine; on top of it comes the waiting for each server on its way, the servers being
+// passed at the same time. Loads of a line that another warp has just asked for count as hits.
+
 #include "simulator/timing/resources.h"
 
 #include <algorithm>
-#include <bit>
 #include <vector>
 
+#include "base/check.h"
 #include "simulator/protocol/occupancy.h"
+#include "simulator/protocol/protocol.h"
 #include "simulator/timing/line_cache.h"
 #include "simulator/timing/rate_server.h"
 
 namespace cb::sim {
 namespace {
 
-constexpr unsigned kLineBits = 7;
-constexpr uint64_t kLineBytes = 1 << kLineBits;
-constexpr uint64_t kSectorBytes = 32;
-/// Shared memory and L1 move this much a cycle.
-constexpr uint64_t kSmBytesPerCycle = 128;
-/// Accesses that spread over more than this are not looked up line by line.
-constexpr uint64_t kMaxLookupBytes = 8192;
+constexpr unsigned kSectorBits = 5;
+constexpr uint64_t kSectorBytes = 1 << kSectorBits;
+/// Sectors of a line, as a power of two.
+constexpr unsigned kSectorsBits = LineCache::kLineBits - kSectorBits;
+constexpr uint64_t kSectorsPerLine = 1 << kSectorsBits;
+constexpr uint64_t kSharedPassBytes = 128;
 
-// Windows of links and memory: 131 ns, and 268 us ahead; of an SM: 65 ns, and 16 us ahead.
-constexpr unsigned kLinkWindowBits = 17;
-constexpr unsigned kLinkWindows = 2048;
-constexpr unsigned kSmWindowBits = 16;
-constexpr unsigned kSmWindows = 256;
+// Windows of links and memory: 33 ns, and 268 us ahead; of an SM: 16 ns, and 8 us ahead.
+constexpr unsigned kLinkWindowBits = 15;
+constexpr unsigned kLinkWindows = 8192;
+constexpr unsigned kSmWindowBits = 14;
+constexpr unsigned kSmWindows = 512;
+
+using Kind = MemoryAccess::Kind;
 
 Time to_ps(double ns) { return static_cast<Time>(ns * 1000 + 0.5); }
 
 RateServer link(double gbps) { return {gbps, kLinkWindowBits, kLinkWindows}; }
+RateServer of_sm(double gbps) { return {gbps, kSmWindowBits, kSmWindows}; }
+
+/// The same work, when all of it takes longer by a fixed factor.
+struct Scale {
+  uint64_t q16 = 1 << 16;
+
+  explicit Scale(double factor) : q16(static_cast<uint64_t>(factor * 65536 + 0.5)) {}
+  uint64_t of(uint64_t bytes) const {
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(bytes) * q16) >> 16);
+  }
+};
 
 struct Sm {
   RateServer load_store;
-  RateServer remote;
+  RateServer port_in, port_out;  ///< between the SM and everything beyond L1
+  RateServer remote_out;         ///< stores to peers
   RateServer schedulers[kSchedulersPerSm];
   LineCache l1;
   bool ready = false;
 };
 
-struct CopyEngine {
-  Time free_at = 0;
-};
-
 struct Device {
-  RateServer l2, hbm, egress, ingress, pcie_up, pcie_down;
+  RateServer l2, hbm, egress, ingress, to_host, from_host;
   LineCache l2_lines;
   std::vector<Sm> sms;
-  std::vector<CopyEngine> engines;
+  std::vector<Time> engines_free_at;
 };
+
+uint64_t bytes_of(const MemoryAccess& access) {
+  return std::max<uint64_t>(access.sectors, 1) * kSectorBytes;
+}
+
+/// How many bits of a sector mask are set.
+uint32_t count_of(uint32_t sectors) { return uint64_t{0x4332322132212110} >> (sectors * 4) & 7; }
+
+/// Sectors that were not in the nearer cache.
+struct Missing {
+  uint64_t in_l1 = 0;
+  uint64_t in_l2 = 0;
+
+  void fetch(LineCache* l1, LineCache::Place place, LineCache& l2, LineCache::Place l2_place,
+             uint32_t sectors) {
+    if (l1 != nullptr) sectors = l1->fetch(place, sectors);
+    if (sectors == 0) return;
+    in_l1 += count_of(sectors);
+    in_l2 += count_of(l2.fetch(l2_place, sectors));
+  }
+};
+
+/// Of an access with gaps, sectors are taken to lie at equal distances, as they do for a stride.
+Missing fetch_spread(uint64_t first, uint64_t last, uint64_t count, LineCache* l1, LineCache& l2) {
+  Missing missing;
+  uint64_t step_q16 = count > 1 ? ((last - first) << 16) / (count - 1) : 0;
+  uint64_t line = first >> kSectorsBits;
+  uint32_t sectors = 0;
+  auto flush = [&] {
+    LineCache::Place place;
+    if (l1 != nullptr) place = l1->place_of(line);
+    missing.fetch(l1, place, l2, l2.place_of(line), sectors);
+  };
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t sector = first + ((i * step_q16 + 0x8000) >> 16);
+    if (sector >> kSectorsBits != line) {
+      flush();
+      line = sector >> kSectorsBits;
+      sectors = 0;
+    }
+    sectors |= 1u << (sector & (kSectorsPerLine - 1));
+  }
+  flush();
+  return missing;
+}
+
+/// Looks all sectors of an access up in L1, where there is one, and then in L2.
+Missing fetch_sectors(const MemoryAccess& access, LineCache* l1, LineCache& l2) {
+  uint64_t first = access.address >> kSectorBits;
+  uint64_t last = (std::max(access.end, access.address + 1) - 1) >> kSectorBits;
+  uint64_t count = std::max<uint64_t>(access.sectors, 1);
+  if (last - first >= count) return fetch_spread(first, last, count, l1, l2);
+  Missing missing;
+  uint64_t line = first >> kSectorsBits;
+  uint64_t last_line = last >> kSectorsBits;
+  uint32_t sectors = 0xfu << (first & (kSectorsPerLine - 1)) & 0xf;
+  uint32_t last_sectors = 0xfu >> (kSectorsPerLine - 1 - (last & (kSectorsPerLine - 1)));
+  LineCache::Place place;
+  if (l1 != nullptr) place = l1->place_of(line);
+  LineCache::Place l2_place = l2.place_of(line);
+  for (; line < last_line; ++line) {
+    missing.fetch(l1, place, l2, l2_place, sectors);
+    sectors = 0xf;
+    if (l1 != nullptr) l1->advance(place);
+    l2.advance(l2_place);
+  }
+  missing.fetch(l1, place, l2, l2_place, sectors & last_sectors);
+  return missing;
+}
 
 }  // namespace
 
@@ -55,164 +138,190 @@ struct Resources::State {
   std::vector<Device> devices;
   std::vector<uint64_t> link_bytes;
   Time l1_hit, l2_hit, hbm, atomic, hop, remote_load, pcie, multimem_extra, shared_latency;
-  double copy_scale = 1;  ///< bytes of a copy engine in units of bytes by SMs
-  double multimem_scale = 1;
+  Scale copy_scale, multimem_scale;  ///< of the links' servers, which have the rate of SM accesses
 
   explicit State(const Profile& p);
-  Sm& sm_of(int device, uint32_t sm);
+  Sm& sm_of(int device, uint32_t sm) {
+    Sm& state = devices[static_cast<size_t>(device)].sms[sm];
+    if (!state.ready) [[unlikely]]
+      make_sm(state);
+    return state;
+  }
+  void make_sm(Sm& sm);
   void count_link(int from, int to, uint64_t bytes) {
     link_bytes[static_cast<size_t>(from) * devices.size() + static_cast<size_t>(to)] += bytes;
   }
-  Time fetch(Device& owner, Time t, const MemoryAccess& access, LineCache* l1);
-  Charge local(Device& device, Sm& sm, Time t, const MemoryAccess& access);
-  Charge remote(int from, int to, Sm& sm, Time t, const MemoryAccess& access);
+  bool same_node(int a, int b) const {
+    return profile.node_of_device(a) == profile.node_of_device(b);
+  }
+  Time issue_store(Time issued, Time passed, Time on_its_way) const;
+  Charge local_load(Device& device, Sm& sm, Time t, const MemoryAccess& access);
+  Charge local_store(Device& device, Sm& sm, Time t, const MemoryAccess& access);
+  Charge remote_load_from(int from, int to, Sm& sm, Time t, const MemoryAccess& access);
+  Charge remote_store_to(int from, int to, Sm& sm, Time t, const MemoryAccess& access);
   Charge pinned(Device& device, Sm& sm, Time t, const MemoryAccess& access);
 };
 
-Resources::State::State(const Profile& p) : profile(p) {
-  devices.resize(static_cast<size_t>(p.num_devices()));
-  link_bytes.resize(devices.size() * devices.size());
+Resources::State::State(const Profile& p)
+    : profile(p),
+      devices(static_cast<size_t>(p.num_devices())),
+      link_bytes(devices.size() * devices.size()),
+      l1_hit(to_ps(p.l1_hit_ns)),
+      l2_hit(to_ps(p.l2_hit_ns)),
+      hbm(to_ps(p.hbm_ns)),
+      atomic(to_ps(p.atomic_ns)),
+      hop(to_ps(p.nvlink_hop_ns)),
+      remote_load(to_ps(p.nvlink_load_ns)),
+      pcie(to_ps(p.pcie_ns)),
+      multimem_extra(to_ps(p.multimem_extra_ns)),
+      shared_latency(to_ps(p.shared_cycles / p.sm_clock_ghz)),
+      copy_scale(p.nvlink_sm_efficiency / p.nvlink_copy_efficiency),
+      multimem_scale(p.nvlink_multimem_efficiency > 0
+                         ? p.nvlink_sm_efficiency / p.nvlink_multimem_efficiency
+                         : 1) {
   double nvlink = p.nvlink_gbps * p.nvlink_sm_efficiency;
   for (Device& device : devices) {
     device.l2 = link(p.l2_gbps);
     device.hbm = link(p.hbm_gbps);
     device.egress = link(nvlink);
     device.ingress = link(nvlink);
-    device.pcie_up = link(p.pcie_gbps);
-    device.pcie_down = link(p.pcie_gbps);
+    device.to_host = link(p.pcie_gbps);
+    device.from_host = link(p.pcie_gbps);
+    device.l2_lines = LineCache(p.l2_bytes);
     device.sms.resize(p.device.num_sms);
-    device.engines.resize(p.copy_engines);
+    device.engines_free_at.resize(p.copy_engines);
   }
-  l1_hit = to_ps(p.l1_hit_ns);
-  l2_hit = to_ps(p.l2_hit_ns);
-  hbm = to_ps(p.hbm_ns);
-  atomic = to_ps(p.atomic_ns);
-  hop = to_ps(p.nvlink_hop_ns);
-  remote_load = to_ps(p.nvlink_load_ns);
-  pcie = to_ps(p.pcie_ns);
-  multimem_extra = to_ps(p.multimem_extra_ns);
-  shared_latency = to_ps(p.shared_cycles / p.sm_clock_ghz);
-  copy_scale = p.nvlink_sm_efficiency / p.nvlink_copy_efficiency;
-  multimem_scale = p.nvlink_sm_efficiency / p.nvlink_multimem_efficiency;
 }
 
-Sm& Resources::State::sm_of(int device, uint32_t sm) {
-  Sm& state = devices[static_cast<size_t>(device)].sms[sm];
-  if (!state.ready) {
-    double clock = profile.sm_clock_ghz;
-    state.load_store = {clock * kSmBytesPerCycle, kSmWindowBits, kSmWindows};
-    state.remote = {profile.sm_remote_gbps, kLinkWindowBits, kSmWindows};
-    for (RateServer& scheduler : state.schedulers) scheduler = {clock, kSmWindowBits, kSmWindows};
-    state.ready = true;
-  }
-  return state;
+void Resources::State::make_sm(Sm& sm) {
+  sm.load_store = of_sm(profile.l1_gbps_per_sm);
+  sm.port_in = of_sm(profile.sm_port_gbps);
+  sm.port_out = of_sm(profile.sm_port_gbps);
+  sm.remote_out = of_sm(profile.sm_remote_gbps);
+  for (RateServer& scheduler : sm.schedulers) scheduler = of_sm(profile.sm_clock_ghz);
+  sm.l1 = LineCache(profile.l1_bytes);
+  sm.ready = true;
 }
 
-/// When memory of `owner` has delivered the access (or taken it), from its caches or HBM.
-Time Resources::State::fetch(Device& owner, Time t, const MemoryAccess& access, LineCache* l1) {
-  uint64_t bytes = access.sectors * kSectorBytes;
-  uint64_t first = access.address >> kLineBits;
-  uint64_t last = (access.end - 1) >> kLineBits;
-  if (access.end - access.address > kMaxLookupBytes) {
-    return std::max(owner.l2.pass(t, bytes), owner.hbm.pass(t, bytes) + hbm);
-  }
-  uint64_t lines = last - first + 1;
-  uint64_t per_line = std::min(kLineBytes, (bytes + lines - 1) / lines);
-  uint64_t from_l2 = 0;
-  uint64_t from_hbm = 0;
-  for (uint64_t line = first; line <= last; ++line) {
-    if (l1 != nullptr && l1->touch(line, profile.l1_bytes >> kLineBits)) continue;
-    bool hit = owner.l2_lines.touch(line, profile.l2_bytes >> kLineBits);
-    (hit ? from_l2 : from_hbm) += per_line;
-  }
-  Time done = t + (l1 != nullptr ? l1_hit : l2_hit);
-  if (from_l2 + from_hbm > 0) done = std::max(done, owner.l2.pass(t, from_l2 + from_hbm) + l2_hit);
-  if (from_hbm > 0) done = std::max(done, owner.hbm.pass(t, from_hbm) + hbm);
-  return done;
+/// Stores need no answer, but an SM holds no more of them than are on their way when it sends as
+/// fast as it can: then the next one cannot be issued.
+Time Resources::State::issue_store(Time issued, Time passed, Time on_its_way) const {
+  return passed > issued + on_its_way ? passed - on_its_way : issued;
 }
 
-Resources::Charge Resources::State::local(Device& device, Sm& sm, Time t,
-                                          const MemoryAccess& access) {
+Resources::Charge Resources::State::local_load(Device& device, Sm& sm, Time t,
+                                               const MemoryAccess& access) {
   Charge charge;
-  charge.issued = sm.load_store.pass(t, std::max<uint64_t>(access.sectors * kSectorBytes, 1));
-  switch (access.kind) {
-    case MemoryAccess::Kind::kNone:
-    case MemoryAccess::Kind::kLoad:
-      charge.done = fetch(device, charge.issued, access, access.strong ? nullptr : &sm.l1);
-      break;
-    case MemoryAccess::Kind::kStore: {
-      // Written through to L2; what it displaces goes to HBM sooner or later.
-      uint64_t bytes = access.sectors * kSectorBytes;
-      if (access.end - access.address <= kMaxLookupBytes) {
-        for (uint64_t line = access.address >> kLineBits; line <= (access.end - 1) >> kLineBits;
-             ++line) {
-          device.l2_lines.touch(line, profile.l2_bytes >> kLineBits);
-        }
-      }
-      charge.done = std::max(device.l2.pass(charge.issued, bytes) + l2_hit / 2,
-                             device.hbm.pass(charge.issued, bytes));
-      break;
-    }
-    case MemoryAccess::Kind::kAtomic:
-    case MemoryAccess::Kind::kReduction:
-      charge.done = device.l2.pass(charge.issued, access.sectors * kSectorBytes) + atomic;
-      break;
+  charge.issued = sm.load_store.pass(t, bytes_of(access));
+  Missing missing = fetch_sectors(access, access.strong ? nullptr : &sm.l1, device.l2_lines);
+  charge.done = charge.issued + l1_hit;
+  if (missing.in_l1 != 0) {
+    uint64_t bytes = missing.in_l1 * kSectorBytes;
+    Time passed =
+        std::max(sm.port_in.pass(charge.issued, bytes), device.l2.pass(charge.issued, bytes));
+    charge.done = passed + l2_hit;
+  }
+  if (missing.in_l2 != 0) {
+    Time passed = device.hbm.pass(charge.issued, missing.in_l2 * kSectorBytes);
+    charge.done = std::max(charge.done, passed + hbm);
   }
   charge.reached = charge.issued + (charge.done - charge.issued) / 2;
   return charge;
 }
 
-Resources::Charge Resources::State::remote(int from, int to, Sm& sm, Time t,
-                                           const MemoryAccess& access) {
+Resources::Charge Resources::State::local_store(Device& device, Sm& sm, Time t,
+                                                const MemoryAccess& access) {
+  uint64_t bytes = bytes_of(access);
+  Charge charge;
+  charge.issued = sm.load_store.pass(t, bytes);
+  Time passed =
+      std::max(sm.port_out.pass(charge.issued, bytes), device.l2.pass(charge.issued, bytes));
+  // A new line pushes one out to HBM.
+  uint64_t displaced = fetch_sectors(access, nullptr, device.l2_lines).in_l2;
+  if (displaced != 0) {
+    passed = std::max(passed, device.hbm.pass(charge.issued, displaced * kSectorBytes));
+  }
+  if (access.kind == Kind::kAtomic) {
+    charge.done = passed + atomic;
+    charge.reached = passed + atomic / 2;
+    return charge;
+  }
+  charge.done = passed + (access.kind == Kind::kStore ? l2_hit : atomic) / 2;
+  charge.reached = charge.done;
+  charge.issued = issue_store(charge.issued, passed, hbm);
+  return charge;
+}
+
+Resources::Charge Resources::State::remote_load_from(int from, int to, Sm& sm, Time t,
+                                                     const MemoryAccess& access) {
   Device& self = devices[static_cast<size_t>(from)];
   Device& owner = devices[static_cast<size_t>(to)];
-  uint64_t bytes = std::max<uint64_t>(access.sectors * kSectorBytes, 1);
+  Charge charge;
+  charge.issued = sm.load_store.pass(t, bytes_of(access));
+  // L1 keeps what peers own, too, until the next fence or acquire.
+  Missing missing = fetch_sectors(access, access.strong ? nullptr : &sm.l1, owner.l2_lines);
+  if (missing.in_l1 == 0) {
+    charge.done = charge.issued + l1_hit;
+    charge.reached = charge.issued + l1_hit / 2;
+    return charge;
+  }
+  uint64_t bytes = missing.in_l1 * kSectorBytes;
+  Time start = charge.issued;
+  Time passed = std::max({owner.egress.pass(start, bytes), self.ingress.pass(start, bytes),
+                          sm.port_in.pass(start, bytes), owner.l2.pass(start, bytes)});
+  if (missing.in_l2 != 0) {
+    passed = std::max(passed, owner.hbm.pass(start, missing.in_l2 * kSectorBytes));
+  }
+  count_link(to, from, bytes);
+  charge.done = passed + remote_load;
+  charge.reached = start + remote_load / 2;
+  return charge;
+}
+
+Resources::Charge Resources::State::remote_store_to(int from, int to, Sm& sm, Time t,
+                                                    const MemoryAccess& access) {
+  Device& self = devices[static_cast<size_t>(from)];
+  Device& owner = devices[static_cast<size_t>(to)];
+  uint64_t bytes = bytes_of(access);
   Charge charge;
   charge.issued = sm.load_store.pass(t, bytes);
   Time start = charge.issued;
-  if (access.kind == MemoryAccess::Kind::kLoad) {
-    // L1 keeps what peers own, too, until the next fence or acquire.
-    if (!access.strong && access.end - access.address <= kMaxLookupBytes) {
-      bool all_hit = true;
-      for (uint64_t line = access.address >> kLineBits; line <= (access.end - 1) >> kLineBits;
-           ++line) {
-        all_hit &= sm.l1.touch(line, profile.l1_bytes >> kLineBits);
-      }
-      if (all_hit) {
-        charge.done = start + l1_hit;
-        charge.reached = charge.done;
-        return charge;
-      }
-    }
-    Time memory = fetch(owner, start, access, nullptr);
-    // The latency of a peer's memory is part of the link's round trip; waiting for it is not.
-    Time waited = memory > start + hbm ? memory - hbm : start;
-    Time passed = std::max(owner.egress.pass(start, bytes), self.ingress.pass(start, bytes));
-    charge.done = std::max(passed, waited) + remote_load;
-    charge.reached = start + remote_load / 2;
+  Time passed = std::max({self.egress.pass(start, bytes), owner.ingress.pass(start, bytes),
+                          sm.remote_out.pass(start, bytes), owner.l2.pass(start, bytes)});
+  uint64_t displaced = fetch_sectors(access, nullptr, owner.l2_lines).in_l2;
+  if (displaced != 0) passed = std::max(passed, owner.hbm.pass(start, displaced * kSectorBytes));
+  count_link(from, to, bytes);
+  if (access.kind == Kind::kAtomic) {
+    passed = std::max({passed, owner.egress.pass(start, bytes), self.ingress.pass(start, bytes)});
     count_link(to, from, bytes);
+    charge.done = passed + remote_load;
+    charge.reached = passed + remote_load / 2;
     return charge;
   }
-  bool is_store = access.kind == MemoryAccess::Kind::kStore;
-  Time passed = std::max(self.egress.pass(start, bytes), owner.ingress.pass(start, bytes));
-  if (is_store) passed = std::max(passed, sm.remote.pass(start, bytes));
-  passed = std::max(passed, owner.l2.pass(start, bytes));
-  count_link(from, to, bytes);
-  charge.done = passed + (access.kind == MemoryAccess::Kind::kAtomic ? remote_load : hop);
-  charge.reached = is_store ? charge.done : passed + hop;
+  charge.done = passed + hop;
+  charge.reached = charge.done;
+  charge.issued = issue_store(charge.issued, passed, hop);
   return charge;
 }
 
 Resources::Charge Resources::State::pinned(Device& device, Sm& sm, Time t,
                                            const MemoryAccess& access) {
-  uint64_t bytes = std::max<uint64_t>(access.sectors * kSectorBytes, 1);
+  uint64_t bytes = bytes_of(access);
   Charge charge;
   charge.issued = sm.load_store.pass(t, bytes);
-  bool is_load = access.kind == MemoryAccess::Kind::kLoad;
-  bool returns = is_load || access.kind == MemoryAccess::Kind::kAtomic;
-  RateServer& way = is_load ? device.pcie_down : device.pcie_up;
-  charge.done = way.pass(charge.issued, bytes) + (returns ? pcie : pcie / 2);
-  charge.reached = charge.issued + pcie / 2;
+  if (access.kind == Kind::kLoad || access.kind == Kind::kAtomic) {
+    Time passed = device.from_host.pass(charge.issued, bytes);
+    if (access.kind == Kind::kAtomic) {
+      passed = std::max(passed, device.to_host.pass(charge.issued, bytes));
+    }
+    charge.done = passed + pcie;
+    charge.reached = charge.issued + pcie / 2;
+    return charge;
+  }
+  Time passed = device.to_host.pass(charge.issued, bytes);
+  charge.done = passed + pcie / 2;
+  charge.reached = charge.done;
+  charge.issued = issue_store(charge.issued, passed, pcie);
   return charge;
 }
 
@@ -228,10 +337,11 @@ Resources::Charge Resources::access(int device, uint32_t sm_index, Time t,
                                     const MemoryAccess& access) {
   State& state = *state_;
   Sm& sm = state.sm_of(device, sm_index);
+  Device& self = state.devices[static_cast<size_t>(device)];
   switch (access.target) {
     case MemoryAccess::Target::kShared: {
       uint64_t passes = std::max<uint32_t>(access.conflicts, 1);
-      Time issued = sm.load_store.pass(t, passes * kSmBytesPerCycle);
+      Time issued = sm.load_store.pass(t, passes * kSharedPassBytes);
       Time done = issued + state.shared_latency;
       return {.issued = issued, .done = done, .reached = done};
     }
@@ -242,15 +352,20 @@ Resources::Charge Resources::access(int device, uint32_t sm_index, Time t,
       return {.issued = issued, .done = done, .reached = done};
     }
     case MemoryAccess::Target::kPinned:
-      return state.pinned(state.devices[static_cast<size_t>(device)], sm, t, access);
+      return state.pinned(self, sm, t, access);
     case MemoryAccess::Target::kMulticast:
+      return multicast(device, sm_index, t, access, state.profile.devices_per_node);
     case MemoryAccess::Target::kDevice:
       break;
   }
-  if (access.device == device || access.device >= state.devices.size()) {
-    return state.local(state.devices[static_cast<size_t>(device)], sm, t, access);
+  bool is_load = access.kind == Kind::kLoad || access.kind == Kind::kNone;
+  if (access.device == device || access.device == MemoryAccess::kNoDevice) {
+    return is_load ? state.local_load(self, sm, t, access) : state.local_store(self, sm, t, access);
   }
-  return state.remote(device, access.device, sm, t, access);
+  CB_CHECK(access.device < state.devices.size() && state.same_node(device, access.device),
+           "memory is on the device's own node");
+  return is_load ? state.remote_load_from(device, access.device, sm, t, access)
+                 : state.remote_store_to(device, access.device, sm, t, access);
 }
 
 Resources::Charge Resources::multicast(int device, uint32_t sm_index, Time t,
@@ -258,62 +373,70 @@ Resources::Charge Resources::multicast(int device, uint32_t sm_index, Time t,
   State& state = *state_;
   Sm& sm = state.sm_of(device, sm_index);
   Device& self = state.devices[static_cast<size_t>(device)];
-  uint64_t bytes = std::max<uint64_t>(access.sectors * kSectorBytes, 1);
-  auto scaled = static_cast<uint64_t>(static_cast<double>(bytes) * state.multimem_scale);
-  bool is_load = access.kind == MemoryAccess::Kind::kLoad;
+  uint64_t bytes = bytes_of(access);
+  uint64_t scaled = state.multimem_scale.of(bytes);
+  bool is_load = access.kind == Kind::kLoad;
   Charge charge;
   charge.issued = sm.load_store.pass(t, bytes);
   Time start = charge.issued;
-  Time passed = is_load ? self.ingress.pass(start, scaled) : self.egress.pass(start, scaled);
+  Time passed = is_load ? std::max(self.ingress.pass(start, scaled), sm.port_in.pass(start, bytes))
+                        : std::max(self.egress.pass(start, scaled), sm.port_out.pass(start, bytes));
   // Members are devices of one node, in order of their numbers.
-  int first = device / state.profile.devices_per_node * state.profile.devices_per_node;
-  for (int member = first; member < first + num_members; ++member) {
-    if (member >= static_cast<int>(state.devices.size())) break;
+  int first = state.profile.node_of_device(device) * state.profile.devices_per_node;
+  int last = first + std::min(num_members, state.profile.devices_per_node);
+  for (int member = first; member < last; ++member) {
     Device& other = state.devices[static_cast<size_t>(member)];
-    passed = std::max(
-        passed, is_load ? other.egress.pass(start, scaled) : other.ingress.pass(start, scaled));
+    RateServer& way = is_load ? other.egress : other.ingress;
+    passed = std::max({passed, way.pass(start, scaled), other.l2.pass(start, bytes)});
     if (member == device) continue;
     state.count_link(is_load ? member : device, is_load ? device : member, bytes);
   }
   charge.done = passed + (is_load ? state.remote_load : state.hop) + state.multimem_extra;
-  charge.reached = is_load ? start + state.remote_load / 2 : charge.done;
+  charge.reached = is_load ? start + (state.remote_load + state.multimem_extra) / 2 : charge.done;
+  if (!is_load) charge.issued = state.issue_store(charge.issued, passed, state.hop);
   return charge;
 }
 
 Time Resources::copy(CopyKind kind, int source_device, int target_device, Time t, uint64_t bytes) {
   State& state = *state_;
+  const Profile& profile = state.profile;
   int owner = source_device >= 0 ? source_device : target_device;
-  if (kind == CopyKind::kHostToHost || owner < 0) {
-    return t + to_ps(static_cast<double>(bytes) / state.profile.pcie_gbps);
-  }
+  auto alone = [bytes](double gbps) { return to_ps(static_cast<double>(bytes) / gbps); };
+  if (kind == CopyKind::kHostToHost || owner < 0) return t + alone(profile.pcie_gbps);
   Device& device = state.devices[static_cast<size_t>(owner)];
-  auto engine = std::min_element(
-      device.engines.begin(), device.engines.end(),
-      [](const CopyEngine& a, const CopyEngine& b) { return a.free_at < b.free_at; });
-  Time start = std::max(t, engine->free_at);
-  Time done = start;
+  auto engine = std::min_element(device.engines_free_at.begin(), device.engines_free_at.end());
+  // The servers see the copy at `t` even where it must wait for an engine: far ahead of what else
+  // arrives, it would have them forget the room in between.
+  Time start = std::max(t, *engine);
+  Time done = t;
   switch (kind) {
     case CopyKind::kHostToDevice:
-      done = device.pcie_down.pass(start, bytes);
+      done = std::max(device.from_host.pass(t, bytes), device.hbm.pass(t, bytes));
+      start += alone(profile.pcie_gbps);
       break;
     case CopyKind::kDeviceToHost:
-      done = device.pcie_up.pass(start, bytes);
+      done = std::max(device.to_host.pass(t, bytes), device.hbm.pass(t, bytes));
+      start += alone(profile.pcie_gbps);
       break;
     case CopyKind::kWithinDevice:
-      done = device.hbm.pass(start, 2 * bytes);
+      done = device.hbm.pass(t, 2 * bytes);
+      start += alone(profile.hbm_gbps / 2);
       break;
     case CopyKind::kPeer: {
-      auto scaled = static_cast<uint64_t>(static_cast<double>(bytes) * state.copy_scale);
+      CB_CHECK(state.same_node(source_device, target_device), "peers are on one node");
+      uint64_t scaled = state.copy_scale.of(bytes);
       Device& target = state.devices[static_cast<size_t>(target_device)];
-      done = std::max(device.egress.pass(start, scaled), target.ingress.pass(start, scaled));
+      done = std::max({device.egress.pass(t, scaled), target.ingress.pass(t, scaled),
+                       device.hbm.pass(t, bytes), target.hbm.pass(t, bytes)});
+      start += alone(profile.nvlink_gbps * profile.nvlink_copy_efficiency);
       state.count_link(source_device, target_device, bytes);
       break;
     }
     case CopyKind::kHostToHost:
       break;
   }
-  engine->free_at = done;
-  return done;
+  *engine = std::max(done, start);
+  return *engine;
 }
 
 Time Resources::fill(int device, Time t, uint64_t bytes) {

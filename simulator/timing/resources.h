@@ -34,11 +34,13 @@ class Resources {
   /// and L2; strong ones go to the memory that holds the address.
   Charge access(int device, uint32_t sm, Time t, const MemoryAccess& access);
 
-  /// A multimem operation on `num_members` copies.
+  /// A multimem operation on `num_members` copies; access() takes one on all devices of the node.
   Charge multicast(int device, uint32_t sm, Time t, const MemoryAccess& access, int num_members);
 
   /// A copy (DMA) of `bytes` that starts at `t`: when it is over. Devices are global numbers, -1
-  /// host.
+  /// host. What is copied in one call keeps its links busy until it is over. Long copies that are
+  /// to share links with others are charged piece by piece, each when the one before is over.
+  static constexpr uint64_t kCopyPieceBytes = 256 << 10;
   Time copy(CopyKind kind, int source_device, int target_device, Time t, uint64_t bytes);
   /// Filling memory of a device.
   Time fill(int device, Time t, uint64_t bytes);
