@@ -62,6 +62,15 @@ cudaError_t Call::wait() {
   return error;
 }
 
+LockAcrossCalls::LockAcrossCalls(Mutex& mutex) : mutex_(mutex) {
+  while (!mutex_.try_lock()) {
+    if (!Call(Op::kRelax).wait_raw()) {
+      mutex_.lock();
+      return;
+    }
+  }
+}
+
 bool breaks_context(cudaError_t error) {
   switch (error) {
     case cudaErrorECCUncorrectable:

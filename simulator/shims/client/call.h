@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include "simulator/protocol/protocol.h"
+#include "simulator/shims/client/mutex.h"
 #include "simulator/shims/client/thread.h"
 #include "simulator/shims/client/wire.h"
 
@@ -69,6 +70,19 @@ class Call {
   size_t reply_capacity_ = 0;
   int* fds_ = nullptr;
   int max_fds_ = 0;
+};
+
+/// Lock of a mutex whose holder may be inside a call. Waiting is a call, too: the simulator answers
+/// the holder only when no thread in host code could come before it.
+class LockAcrossCalls {
+ public:
+  explicit LockAcrossCalls(Mutex& mutex);
+  ~LockAcrossCalls() { mutex_.unlock(); }
+  LockAcrossCalls(const LockAcrossCalls&) = delete;
+  LockAcrossCalls& operator=(const LockAcrossCalls&) = delete;
+
+ private:
+  Mutex& mutex_;
 };
 
 /// True for errors after which a context is of no use any more, and every later call on its device

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "simulator/shims/client/call.h"
 #include "simulator/shims/client/fatbin.h"
 #include "simulator/shims/client/handles.h"
 #include "simulator/shims/client/thread.h"
@@ -97,7 +98,7 @@ cudaError_t library_variable(Module& module, const char* name, void** pointer, s
   if (name == nullptr) return cudaErrorInvalidValue;
   Variable* variable = nullptr;
   {
-    Lock lock(module.mutex);
+    LockAcrossCalls lock(module.mutex);
     for (size_t at = 0; at < module.used_variables.size() && variable == nullptr; ++at) {
       if (strcmp(module.used_variables[at]->name, name) == 0) variable = module.used_variables[at];
     }

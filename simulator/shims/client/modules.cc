@@ -133,7 +133,7 @@ void destroy_module(Module* module) {
 }
 
 cudaError_t load_module(Module* module) {
-  Lock lock(module->mutex);
+  LockAcrossCalls lock(module->mutex);
   if (module->state == Module::State::kLoaded) return cudaSuccess;
   if (module->state == Module::State::kFailed) return module->error;
   cudaError_t error = send_image(module);
@@ -151,14 +151,14 @@ Kernel* add_kernel(Module* module, const char* name, void** handle) {
   if (kernel == nullptr) return nullptr;
   kernel->module = module;
   kernel->name = strdup(name);
-  Lock lock(module->mutex);
+  LockAcrossCalls lock(module->mutex);
   module->kernel_handles.push(*handle);
   return kernel;
 }
 
 void* find_kernel_by_name(Module* module, const char* name) {
   {
-    Lock lock(module->mutex);
+    LockAcrossCalls lock(module->mutex);
     for (size_t at = 0; at < module->kernel_handles.size(); ++at) {
       Kernel* kernel = kernels.find(module->kernel_handles[at]);
       if (kernel != nullptr && strcmp(kernel->name, name) == 0) return module->kernel_handles[at];
@@ -205,7 +205,7 @@ Variable* add_variable(Module* module, const char* name, uint64_t bytes) {
   variable->module = module;
   variable->name = strdup(name);
   variable->registered_bytes = bytes;
-  Lock lock(module->mutex);
+  LockAcrossCalls lock(module->mutex);
   module->used_variables.push(variable);
   return variable;
 }

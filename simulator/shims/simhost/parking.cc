@@ -51,10 +51,11 @@ bool dequeue(Waiter& waiter) {
   return false;
 }
 
-void wake(const void* object, bool all) {
-  if (num_waiting.load() == 0 || !in_virtual_time()) return;
+int wake(const void* object, int count) {
+  if (num_waiting.load() == 0 || !in_virtual_time()) return 0;
   client::Lock lock(mutex);
-  for (Waiter** at = &first; *at != nullptr;) {
+  int num_woken = 0;
+  for (Waiter** at = &first; *at != nullptr && num_woken < count;) {
     Waiter* waiter = *at;
     if (waiter->object != object) {
       at = &waiter->next;
@@ -64,8 +65,9 @@ void wake(const void* object, bool all) {
     num_waiting.fetch_sub(1);
     waiter->woken = true;
     wake_thread(waiter->thread_id);
-    if (!all) return;
+    ++num_woken;
   }
+  return num_woken;
 }
 
 }  // namespace cb::sim::simhost

@@ -1,9 +1,9 @@
 #pragma once
 
-// Waits of limited time for something that another thread of this process announces: condition
-// variables and semaphores. The waiter is noted here, under the address of the object, and sleeps
-// in virtual time; the announcing call wakes it. (Waits without a time limit stay the C library's:
-// a thread in an untimed futex counts as blocked.)
+// Waits for something that another thread of this process announces: condition variables, mutexes,
+// semaphores, futexes. The waiter is noted here, under the address of the object, and sleeps in
+// virtual time; the announcing call wakes it. A thread asleep in the kernel would count as one in
+// host code, and virtual time would wait for it.
 
 #include <cstdint>
 
@@ -24,7 +24,8 @@ void sleep_parked(Waiter& waiter, uint64_t deadline_ns);
 /// Ends the wait; true if it was woken.
 bool dequeue(Waiter& waiter);
 
-/// Wakes the longest-waiting thread of `object`, or all.
-void wake(const void* object, bool all);
+/// Wakes the `count` longest-waiting threads of `object`; how many there were.
+int wake(const void* object, int count);
+inline constexpr int kAllWaiters = 0x7fffffff;
 
 }  // namespace cb::sim::simhost
