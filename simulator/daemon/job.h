@@ -112,7 +112,6 @@ class Job {
   std::vector<RankState> ranks_;
   size_t num_running_steps_ = 0;
   Time settle_end_ = kNever;
-  Time settled_at_ = 0;  ///< end of the last pause
   Time settled_until_ = 0;
   Time limit_end_ = kNever;
   std::optional<JobEnd> end_;

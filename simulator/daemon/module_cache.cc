@@ -87,6 +87,11 @@ class TableBuilder {
       info.registers = kernel.max_registers > 0 ? std::min(kernel.max_registers, kUnknownRegisters)
                                                 : kUnknownRegisters;
       info.static_shared_bytes = static_cast<uint32_t>(shared_bytes_of(*shared_.module, kernel));
+      for (const ptx::Variable& variable : kernel.variables) {
+        if (variable.space == ptx::Space::kLocal) {
+          info.local_bytes += static_cast<uint32_t>(variable.bytes);
+        }
+      }
     }
     info.ptx_version = ptx_arch_;
     info.binary_version = arch_;
