@@ -11,12 +11,13 @@ namespace cb::sim {
 /// A rate: each unit of work takes a fixed time, and a window of time has room for no more work
 /// than its length. A request gets the first free room at or after the window of its arrival, so
 /// requests need not come in the order of their times. What lies further back than the ring of
-/// windows counts as full. Within one window order is not known, so that a result may be early by
-/// the length of a window.
+/// windows counts as full (an eighth of the ring may be, too). Within one window order is not
+/// known, so that a result may be early by the length of a window.
 class alignas(64) RateServer {
  public:
   RateServer() = default;
-  /// Windows are 2^window_bits picoseconds long, at most 2^30; num_windows is a power of two.
+  /// Windows are 2^window_bits picoseconds long, at most 2^30; num_windows is a power of two,
+  /// at least 8.
   RateServer(double units_per_ns, unsigned window_bits, unsigned num_windows);
 
   /// When `units` that arrive at `t` have passed: t plus their time when nothing else is there.
