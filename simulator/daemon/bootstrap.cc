@@ -77,7 +77,9 @@ int Bootstrap::allocate(Cluster& cluster, std::vector<Answer>& answers) {
       cluster.node_of_rank(0) == cluster.node_of_rank(static_cast<int>(entries_.size()) - 1);
   uint64_t multicast = 0;
   if (is_one_node && cluster.profile.device.multicast_supported != 0) {
-    multicast = cluster.memory.allocate_multicast(made)->base;
+    const Allocation* all = cluster.memory.allocate_multicast(made);
+    if (all == nullptr) return kCbMemory;
+    multicast = all->base;
     cluster.memory.grant_everyone(multicast);
     multicast_.push_back(multicast);
   }

@@ -41,7 +41,9 @@ bool Job::share(const std::vector<std::vector<bool>>& multicast) {
       if (rank.buffers[index].bytes != first.bytes) return false;
       members.push_back(cluster_.memory.find(rank.buffers[index].base));
     }
-    first.multicast = cluster_.memory.allocate_multicast(members)->base;
+    const Allocation* all = cluster_.memory.allocate_multicast(members);
+    if (all == nullptr) return false;
+    first.multicast = all->base;
     cluster_.memory.grant_everyone(first.multicast);
   }
   return true;
@@ -71,7 +73,7 @@ void Job::release(int number) {
 
 void Job::reset() {
   for (RankState& rank : ranks_) rank = {};
-  cluster_.start = std::max(cluster_.start, cluster_.engine.now());
+  cluster_.start = std::max({cluster_.start, cluster_.engine.now(), settled_until_});
   for (auto& process : cluster_.processes) {
     if (process != nullptr) cluster_.start = std::max(cluster_.start, process->clock());
     if (process != nullptr) cluster_.retired.push_back(std::move(process));

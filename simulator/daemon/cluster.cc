@@ -32,7 +32,9 @@ Cluster::Cluster(const DaemonOptions& options_, const Profile& profile_)
       modules(profile, options.fatbin_sha256),
       ipc(options.seed),
       bootstrap(options.world_size),
-      processes(static_cast<size_t>(options.world_size)) {}
+      processes(static_cast<size_t>(options.world_size)) {
+  memory.set_devices_per_node(profile.devices_per_node);
+}
 
 DeviceInfo Cluster::device_info(int global_device) const {
   DeviceInfo info = profile.device;
@@ -102,6 +104,16 @@ void Cluster::end_process(HostProcess& process, HostProcess::State state) {
   });
   bootstrap.rank_ended(*this);
   if (job != nullptr) job->process_ended(process);
+}
+
+void Cluster::out_of_memory(int rank) {
+  report({.kind = Finding::Kind::kLimit,
+          .time_ps = engine.now(),
+          .place = {.rank = rank},
+          .detail = "the job touches more memory than the simulator may occupy"});
+  for (auto& process : processes) {
+    if (process != nullptr) end_process(*process, HostProcess::State::kGone);
+  }
 }
 
 std::vector<Finding> Cluster::all_findings() const {

@@ -52,6 +52,8 @@ struct Cluster {
   void kernel_failed(const HostProcess& process);
   /// The process's context on `device` is broken from now on: what it had enqueued ends.
   void break_context(HostProcess& process, int device, int error);
+  /// More memory is backed than the quota allows: the job cannot go on. `rank` -1: nobody's fault.
+  void out_of_memory(int rank);
   /// The process is gone, or its job is over: its kernels and copies end.
   void end_process(HostProcess& process, HostProcess::State state);
 

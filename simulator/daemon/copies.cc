@@ -15,6 +15,7 @@ namespace {
 constexpr Time kStagingPsPerByte = 100;
 /// Without timing a copy still takes time, so that order is the same.
 constexpr Time kUntimedCopyPs = 1000;
+constexpr uint64_t kBytesPerLook = uint64_t{64} << 20;
 
 /// Rows of bytes on each side; the pitch of a single row does not matter.
 struct Rows {
@@ -106,11 +107,23 @@ bool still_allowed(Cluster& cluster, HostProcess& process, int device, uint64_t 
   return false;
 }
 
-void copy_rows(std::byte* dst, uint64_t dst_pitch, const std::byte* src, uint64_t src_pitch,
-               uint64_t width, uint64_t height) {
+/// Visits rows in pieces: visit(row, column, bytes). False when the memory quota is exceeded on the
+/// way, of which huge copies must not make too much.
+template <class Visit>
+bool in_pieces(const AddressSpace& memory, uint64_t width, uint64_t height, Visit visit) {
+  uint64_t since_look = 0;
   for (uint64_t row = 0; row < height; ++row) {
-    std::memmove(dst + row * dst_pitch, src + row * src_pitch, width);
+    for (uint64_t column = 0; column < width;) {
+      uint64_t bytes = std::min(width - column, kBytesPerLook);
+      visit(row, column, bytes);
+      column += bytes;
+      since_look += bytes;
+      if (since_look < kBytesPerLook) continue;
+      since_look = 0;
+      if (memory.over_quota()) return false;
+    }
   }
+  return true;
 }
 
 /// Moves the bytes of a transfer at the engine's present time. False: the context is broken.
@@ -134,7 +147,15 @@ bool move(Cluster& cluster, HostProcess& process, int device, const Transfer& tr
     dst = pointer(transfer.dst.address);
     dst_pitch = transfer.dst.pitch;
   }
-  copy_rows(dst, dst_pitch, src, src_pitch, transfer.width, transfer.height);
+  bool fits = in_pieces(cluster.memory, transfer.width, transfer.height,
+                        [&](uint64_t row, uint64_t column, uint64_t bytes) {
+                          std::memmove(dst + row * dst_pitch + column,
+                                       src + row * src_pitch + column, bytes);
+                        });
+  if (!fits) {
+    cluster.out_of_memory(process.rank);
+    return false;
+  }
   if (dst_span > 0) cluster.engine.written(transfer.dst.address, dst_span);
   return true;
 }
@@ -270,17 +291,18 @@ struct Filling {
   uint64_t element_bytes = 1;
 };
 
-void fill_rows(const Filling& filling) {
-  for (uint64_t row = 0; row < filling.height; ++row) {
-    std::byte* at = pointer(filling.address + row * filling.pitch);
-    if (filling.element_bytes == 1) {
-      std::memset(at, static_cast<int>(filling.value & 0xff), filling.width);
-      continue;
-    }
-    for (uint64_t done = 0; done < filling.width; done += filling.element_bytes) {
-      std::memcpy(at + done, &filling.value, filling.element_bytes);
-    }
-  }
+bool fill_rows(const AddressSpace& memory, const Filling& filling) {
+  return in_pieces(memory, filling.width, filling.height,
+                   [&filling](uint64_t row, uint64_t column, uint64_t bytes) {
+                     std::byte* at = pointer(filling.address + row * filling.pitch + column);
+                     if (filling.element_bytes == 1) {
+                       std::memset(at, static_cast<int>(filling.value & 0xff), bytes);
+                       return;
+                     }
+                     for (uint64_t done = 0; done < bytes; done += filling.element_bytes) {
+                       std::memcpy(at + done, &filling.value, filling.element_bytes);
+                     }
+                   });
 }
 
 std::shared_ptr<Work> make_fill(Call& call, const std::shared_ptr<Stream>& stream,
@@ -296,7 +318,7 @@ std::shared_ptr<Work> make_fill(Call& call, const std::shared_ptr<Stream>& strea
   auto end = [&cluster, filling, span](const std::shared_ptr<Work>& self) {
     if (self->done) return;
     if (!still_allowed(cluster, *self->owner, self->device, filling.address, span, true)) return;
-    fill_rows(filling);
+    if (!fill_rows(cluster.memory, filling)) return cluster.out_of_memory(self->owner->rank);
     cluster.engine.written(filling.address, span);
     finish(cluster, self);
   };

@@ -12,6 +12,7 @@ using Clock = std::chrono::steady_clock;
 
 /// How many actions happen at most before the sockets are looked at.
 constexpr int kActionsPerLook = 64;
+constexpr auto kMemoryCheckInterval = std::chrono::milliseconds(5);
 /// Looking again at once is faster than sleeping when a host answers soon.
 constexpr auto kSpin = std::chrono::microseconds(30);
 
@@ -39,11 +40,13 @@ void Server::run() {
 }
 
 Gate::Progress Server::step(int timeout_ms) {
+  check_memory();
   auto poll_sockets = [this] { return has_urgent_input(); };
   Gate::Progress progress = Gate::Progress::kMade;
   for (int action = 0; action < kActionsPerLook && progress == Gate::Progress::kMade; ++action) {
     read_hosts();
     progress = gate_.advance(poll_sockets);
+    if (Clock::now() >= next_memory_check_) break;
   }
   if (progress == Gate::Progress::kDeadlock && job_ != nullptr) job_->deadlock(gate_.now());
   bool waits = progress == Gate::Progress::kWaitsForHost || progress == Gate::Progress::kIdle;
@@ -118,7 +121,14 @@ void Server::collect_fds() {
   }
 }
 
+void Server::check_memory() {
+  if (Clock::now() < next_memory_check_) return;
+  next_memory_check_ = Clock::now() + kMemoryCheckInterval;
+  if (cluster_->memory.over_quota()) cluster_->out_of_memory(-1);
+}
+
 bool Server::has_urgent_input() {
+  if (Clock::now() >= next_memory_check_) return true;
   collect_fds();
   // What threads in host code send can wait; an end, or a trusted rank, cannot.
   size_t first_thread = polled_.size() - polled_threads_.size();

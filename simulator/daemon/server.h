@@ -46,6 +46,7 @@ class Server {
   void wait_for_messages(int timeout_ms);
   bool has_urgent_input();
   void collect_fds();
+  void check_memory();
 
   std::unique_ptr<Cluster> cluster_;
   Gate gate_;
@@ -55,6 +56,7 @@ class Server {
   std::vector<pollfd> polled_;
   std::vector<HostThread*> polled_threads_;  ///< of the last entries of `polled_`
   std::chrono::steady_clock::time_point wall_end_;
+  std::chrono::steady_clock::time_point next_memory_check_;
 };
 
 }  // namespace cb::sim
