@@ -16,7 +16,8 @@ namespace {
 
 constexpr uint64_t kAlign = 512;
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kGuard = 4096;
+/// At least a page, so that no two allocations share one.
+constexpr uint64_t kGuard = kPage;
 /// Fresh memory up to kFilledBytes is garbage as a whole, larger memory in kGarbageBytes at either
 /// end: filling all of it would occupy what the program may never touch.
 constexpr uint64_t kFilledBytes = uint64_t{1} << 20;

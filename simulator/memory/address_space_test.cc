@@ -207,6 +207,24 @@ TEST_F(AddressSpaceTest, FreeingReturnsThePages) {
   EXPECT_TRUE(is_zero(a.base, kBytes));
 }
 
+TEST_F(AddressSpaceTest, SmallAllocationsReturnTheirPagesAndLeaveTheirNeighboursAlone) {
+  const Allocation& before = allocate(100);
+  const Allocation& small = allocate(100);
+  const Allocation& after = allocate(100);
+  for (const Allocation* a : {&before, &small, &after}) {
+    std::memset(reinterpret_cast<void*>(a->base), 9, a->bytes);
+  }
+  space.free(0, small.base, Allocation::Kind::kDevice);
+  EXPECT_TRUE(is_zero(small.base, small.bytes));
+  EXPECT_EQ(*bytes_at(before.end() - 1), 9);
+  EXPECT_EQ(*bytes_at(after.base), 9);
+  uint64_t resident = space.backed_bytes();
+  for (int i = 0; i < 20'000; ++i) {
+    space.free(0, allocate(100).base, Allocation::Kind::kDevice);
+  }
+  EXPECT_LT(space.backed_bytes(), resident + (40 << 20)) << "20 000 pages are 80 MB";
+}
+
 TEST_F(AddressSpaceTest, LivesThatEndLeaveNoMappingsBehind) {
   allocate(64);
   size_t before = count_mappings();

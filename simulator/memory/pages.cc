@@ -63,13 +63,9 @@ void WindowPages::discard(uint64_t base, uint64_t bytes, bool special) {
     --num_special_;
     return;
   }
-  // The first and last page may be shared with a neighbour.
-  uint64_t end = base + bytes;
-  uint64_t first = std::min(end, (base + kPageBytes - 1) / kPageBytes * kPageBytes);
-  uint64_t last = std::max(first, end / kPageBytes * kPageBytes);
-  std::memset(pointer(base), 0, first - base);
+  uint64_t first = base / kPageBytes * kPageBytes;
+  uint64_t last = (base + bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   if (last > first) madvise(pointer(first), last - first, MADV_DONTNEED);
-  std::memset(pointer(last), 0, end - last);
 }
 
 ResidentMeter::ResidentMeter() : statm_(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {}

@@ -22,8 +22,8 @@ class WindowPages {
   void prefer_huge(uint64_t base, uint64_t bytes);
   /// Puts the file's pages there. False: no room in the kernel's table of mappings.
   bool map_file(uint64_t base, uint64_t bytes, int fd);
-  /// Gives [base, base + bytes) back, which reads as zero again. `special`: as prefer_huge or
-  /// map_file made it.
+  /// Gives the pages of [base, base + bytes) back, which read as zero again; nothing else may lie
+  /// in them. `special`: as prefer_huge or map_file made it.
   void discard(uint64_t base, uint64_t bytes, bool special);
 
  private:

@@ -10,7 +10,8 @@ namespace {
 
 constexpr uint64_t kAlign = 512;
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kGuard = 4096;
+/// At least a page, so that no two blocks share one.
+constexpr uint64_t kGuard = kPage;
 /// Free blocks keep their pages up to this much together.
 constexpr uint64_t kMaxKeptBytes = uint64_t{256} << 20;
 
@@ -45,8 +46,8 @@ void ScratchSpace::release(uint64_t base, uint64_t bytes) {
     kept_ += size;
     return;
   }
-  uint64_t first = (base + kPage - 1) / kPage * kPage;
-  uint64_t last = (base + size) / kPage * kPage;
+  uint64_t first = base / kPage * kPage;
+  uint64_t last = (base + size + kPage - 1) / kPage * kPage;
   if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
