@@ -230,7 +230,12 @@ void Evaluator::add_reference(const Request& request, Record& record,
         for (const tasks::Case& test_case : request.card->cases) {
           if (test_case.measured) measured.only_cases.push_back(test_case.id);
         }
-        return evaluate_once(measured, progress).record;
+        Record other = evaluate_once(measured, progress).record;
+        record.wall_build_ms += other.wall_build_ms;
+        record.wall_launch_ms += other.wall_launch_ms;
+        record.wall_simulate_ms += other.wall_simulate_ms;
+        record.wall_grade_ms += other.wall_grade_ms;
+        return other;
       });
   for (results::CaseResult& result : record.cases) {
     auto found = times.find(result.id);

@@ -38,7 +38,16 @@ FloatFormat float_format(Dtype type) {
   return {};
 }
 
+constexpr int kDoubleMantissaBits = 52;
+constexpr int kDoubleBias = 1023;
+
 }  // namespace
+
+double power_of_two(int exponent) {
+  CB_CHECK(exponent > -kDoubleBias && exponent <= kDoubleBias, "no normal power of two");
+  return std::bit_cast<double>(static_cast<uint64_t>(exponent + kDoubleBias)
+                               << kDoubleMantissaBits);
+}
 
 const std::vector<std::string>& dtype_names() {
   static const std::vector<std::string> names = {"u8", "i32", "i64", "f16", "bf16", "f32", "f64"};
@@ -73,11 +82,11 @@ double decode_float(Dtype type, uint64_t bits) {
   if (magnitude >= format.infinity()) {
     value = mantissa == 0 ? INFINITY : NAN;
   } else if (exponent == 0) {
-    value = std::ldexp(static_cast<double>(mantissa), 1 - format.bias() - format.mantissa_bits);
+    value = static_cast<double>(mantissa) * power_of_two(1 - format.bias() - format.mantissa_bits);
   } else {
     mantissa |= uint64_t{1} << format.mantissa_bits;
-    value =
-        std::ldexp(static_cast<double>(mantissa), exponent - format.bias() - format.mantissa_bits);
+    value = static_cast<double>(mantissa) *
+            power_of_two(exponent - format.bias() - format.mantissa_bits);
   }
   return (bits & format.sign()) != 0 ? -value : value;
 }
@@ -86,26 +95,27 @@ uint64_t encode_float(Dtype type, double value) {
   if (type == Dtype::kF64) return std::bit_cast<uint64_t>(value);
   if (type == Dtype::kF32) return std::bit_cast<uint32_t>(static_cast<float>(value));
   FloatFormat format = float_format(type);
-  uint64_t sign = std::signbit(value) ? format.sign() : 0;
-  double magnitude = std::fabs(value);
-  if (std::isnan(value)) return sign | format.infinity() | 1;
-  if (magnitude == 0 || std::isinf(magnitude)) {
-    return sign | (magnitude == 0 ? 0 : format.infinity());
-  }
-  int exponent = 0;
-  std::frexp(magnitude, &exponent);
-  --exponent;
+  uint64_t bits = std::bit_cast<uint64_t>(value);
+  uint64_t sign = bits >> 63 != 0 ? format.sign() : 0;
+  uint64_t significand = bits & ((uint64_t{1} << kDoubleMantissaBits) - 1);
+  int exponent = static_cast<int>(bits >> kDoubleMantissaBits & 0x7ff) - kDoubleBias;
+  if (exponent > kDoubleBias) return sign | format.infinity() | (significand != 0 ? 1 : 0);
+  significand |= uint64_t{1} << kDoubleMantissaBits;
   int min_normal = 1 - format.bias();
   bool subnormal = exponent < min_normal;
-  int quantum = (subnormal ? min_normal : exponent) - format.mantissa_bits;
-  auto units = static_cast<uint64_t>(std::nearbyint(std::ldexp(magnitude, -quantum)));
+  int dropped_bits =
+      kDoubleMantissaBits - format.mantissa_bits + (subnormal ? min_normal - exponent : 0);
+  // Less than half of the smallest number; zero and doubles that are subnormal themselves as well.
+  if (dropped_bits > kDoubleMantissaBits + 1) return sign;
+  uint64_t half = uint64_t{1} << (dropped_bits - 1);
+  uint64_t odd = significand >> dropped_bits & 1;
+  uint64_t rounded = (significand + half - 1 + odd) >> dropped_bits;
   // Adding instead of merging lets a mantissa that rounds up to the next power of two carry into
   // the exponent.
-  uint64_t bits = units;
   if (!subnormal) {
-    bits += static_cast<uint64_t>(exponent + format.bias() - 1) << format.mantissa_bits;
+    rounded += static_cast<uint64_t>(exponent + format.bias() - 1) << format.mantissa_bits;
   }
-  return sign | std::min(bits, format.infinity());
+  return sign | std::min(rounded, format.infinity());
 }
 
 uint64_t load_bits(Dtype type, const std::byte* data) {

@@ -22,6 +22,8 @@ bool is_float(Dtype type);
 /// Bits of the significand, the hidden one included: 11 for f16, 8 for bf16. Floats only.
 int significand_bits(Dtype type);
 
+/// 2^exponent, for exponents of normal doubles.
+double power_of_two(int exponent);
 /// The value of a float type's bits; exact.
 double decode_float(Dtype type, uint64_t bits);
 /// `value` rounded once, to nearest even, with subnormals, to infinity where it is too large.

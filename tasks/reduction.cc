@@ -152,7 +152,7 @@ uint64_t Reduction::input_bits(int rank, uint64_t index) const {
   if (op_ == ReduceOp::kMin || op_ == ReduceOp::kMax) return extremum_bits(rank, index);
   Term term = op_ == ReduceOp::kSum ? Term{sum_units(rank, index), shared_exponent(index)}
                                     : product_term(rank, index);
-  return encode_float(dtype_, std::ldexp(static_cast<double>(term.units), term.exponent));
+  return encode_float(dtype_, static_cast<double>(term.units) * power_of_two(term.exponent));
 }
 
 uint64_t Reduction::result_bits(uint64_t index, int without) const {
@@ -202,7 +202,7 @@ uint64_t Reduction::float_result(uint64_t index, int without) const {
     first = false;
   }
   if (op_ == ReduceOp::kMin || op_ == ReduceOp::kMax) return extremum;
-  return encode_float(dtype_, std::ldexp(static_cast<double>(units), exponent));
+  return encode_float(dtype_, static_cast<double>(units) * power_of_two(exponent));
 }
 
 }  // namespace cb::tasks

@@ -67,11 +67,21 @@ Number number_at(const Json& json, const char* key, Number fallback) {
   return found != json.end() && found->is_number() ? found->get<Number>() : fallback;
 }
 
-// Kernel, block and thread for people; the place itself goes into the finding's fields.
+// Where in the candidate's source, as its author names the file.
 void take_place(const Json& place, results::Finding& finding) {
+  constexpr std::string_view kBuildFolder = "/box/src/";
   finding.rank = number_at(place, "rank", finding.rank);
   finding.file = text_at(place, "file");
+  if (finding.file.starts_with(kBuildFolder)) finding.file.erase(0, kBuildFolder.size());
   finding.line = number_at(place, "line", 0);
+}
+
+// Who waits for memory holds up those who wait for him at a barrier.
+const Json& root_waiter(const Json& waiters) {
+  for (const Json& waiter : waiters) {
+    if (number_at<uint64_t>(waiter, "address", 0) != 0) return waiter;
+  }
+  return waiters.front();
 }
 
 }  // namespace
@@ -210,7 +220,7 @@ unsigned Evaluation::judge_report(const HostEvent& event) {
     Evidence evidence;
     evidence.verdict = Verdict::kDeadlock;
     Json waiters = report.value("waiters", Json::array());
-    if (!waiters.empty()) take_place(waiters.front(), evidence.finding);
+    if (!waiters.empty()) take_place(root_waiter(waiters), evidence.finding);
     evidence.finding.message =
         fmt::format("nothing can go on: {} groups of threads wait, and no host can act",
                     number_at<uint64_t>(report, "num_waiters", waiters.size()));
