@@ -52,6 +52,11 @@ class Reduction::InputContent final : public Content {
       : owner_(std::move(owner)), rank_(rank) {}
   void produce(uint64_t offset, std::span<std::byte> out) const override {
     size_t size = element_bytes(owner_->dtype_);
+    if (owner_->is_float_sum()) {
+      std::span<const uint64_t> seed(&owner_->rank_seeds_[static_cast<size_t>(rank_)], 1);
+      return produce_float_sums(owner_->dtype_, owner_->sum_shape(), seed, offset / size,
+                                out.size() / size, out.data());
+    }
     for (size_t at = 0; at < out.size(); at += size) {
       store_bits(owner_->dtype_, owner_->input_bits(rank_, (offset + at) / size), out.data() + at);
     }
@@ -68,6 +73,12 @@ class Reduction::ResultContent final : public Content {
       : owner_(std::move(owner)), without_(without) {}
   void produce(uint64_t offset, std::span<std::byte> out) const override {
     size_t size = element_bytes(owner_->dtype_);
+    if (owner_->is_float_sum()) {
+      std::vector<uint64_t> seeds = owner_->rank_seeds_;
+      if (without_ != kAllRanks) seeds.erase(seeds.begin() + without_);
+      return produce_float_sums(owner_->dtype_, owner_->sum_shape(), seeds, offset / size,
+                                out.size() / size, out.data());
+    }
     for (size_t at = 0; at < out.size(); at += size) {
       store_bits(owner_->dtype_, owner_->result_bits((offset + at) / size, without_),
                  out.data() + at);
@@ -112,19 +123,13 @@ uint64_t Reduction::integer(int rank, uint64_t index) const {
   return op_ == ReduceOp::kProd && !keep_even ? value | 1 : value;
 }
 
-int Reduction::shared_exponent(uint64_t index) const {
+SumShape Reduction::sum_shape() const {
   ExponentRange range = shared_range(dtype_);
-  uint64_t width = static_cast<uint64_t>(range.max - range.min) + 1;
-  return range.min + static_cast<int>(CounterRandom(shared_seed_).below(index, width));
-}
-
-int64_t Reduction::sum_units(int rank, uint64_t index) const {
-  uint64_t random = CounterRandom(rank_seeds_[static_cast<size_t>(rank)]).value(index);
-  auto units = static_cast<int64_t>(random & ((uint64_t{1} << term_bits_) - 1));
-  auto shift =
-      static_cast<int>((random >> 54 & 0xff) * static_cast<uint64_t>(spread_bits_ + 1) >> 8);
-  units <<= shift;
-  return random >> 63 != 0 ? -units : units;
+  return {.term_bits = term_bits_,
+          .spread_bits = spread_bits_,
+          .exponent_min = range.min,
+          .exponent_width = static_cast<uint64_t>(range.max - range.min) + 1,
+          .shared_seed = shared_seed_};
 }
 
 Reduction::Term Reduction::product_term(int rank, uint64_t index) const {
@@ -150,8 +155,7 @@ uint64_t Reduction::extremum_bits(int rank, uint64_t index) const {
 uint64_t Reduction::input_bits(int rank, uint64_t index) const {
   if (!is_float(dtype_)) return integer(rank, index);
   if (op_ == ReduceOp::kMin || op_ == ReduceOp::kMax) return extremum_bits(rank, index);
-  Term term = op_ == ReduceOp::kSum ? Term{sum_units(rank, index), shared_exponent(index)}
-                                    : product_term(rank, index);
+  Term term = product_term(rank, index);
   return encode_float(dtype_, static_cast<double>(term.units) * power_of_two(term.exponent));
 }
 
@@ -183,14 +187,12 @@ uint64_t Reduction::integer_result(uint64_t index, int without) const {
 
 uint64_t Reduction::float_result(uint64_t index, int without) const {
   bool first = true;
-  int64_t units = op_ == ReduceOp::kProd ? 1 : 0;
-  int exponent = op_ == ReduceOp::kSum ? shared_exponent(index) : 0;
+  int64_t units = 1;
+  int exponent = 0;
   uint64_t extremum = 0;
   for (int rank = 0; rank < world_size(); ++rank) {
     if (rank == without) continue;
-    if (op_ == ReduceOp::kSum) {
-      units += sum_units(rank, index);
-    } else if (op_ == ReduceOp::kProd) {
+    if (op_ == ReduceOp::kProd) {
       Term term = product_term(rank, index);
       units *= term.units;
       exponent += term.exponent;

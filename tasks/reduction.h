@@ -7,6 +7,7 @@
 
 #include "tasks/family.h"
 #include "tasks/numbers.h"
+#include "tasks/reduction_sums.h"
 
 namespace cb::tasks {
 
@@ -47,12 +48,11 @@ class Reduction : public std::enable_shared_from_this<Reduction> {
     int64_t units = 0;
     int exponent = 0;
   };
+  bool is_float_sum() const { return op_ == ReduceOp::kSum && is_float(dtype_); }
+  SumShape sum_shape() const;
   uint64_t integer(int rank, uint64_t index) const;
-  int64_t sum_units(int rank, uint64_t index) const;
   Term product_term(int rank, uint64_t index) const;
   uint64_t extremum_bits(int rank, uint64_t index) const;
-  /// Power of two that scales element `index` on every rank.
-  int shared_exponent(uint64_t index) const;
 
   uint64_t input_bits(int rank, uint64_t index) const;
   uint64_t result_bits(uint64_t index, int without) const;
