@@ -205,8 +205,8 @@ void RankClient::go(const PhasePlan& plan) {
     }
   }
   BulkWriter bulk(bulk_.data());
-  bulk.put(GoHeader{plan.phase, plan.skew_ps, plan.virtual_limit_ps, plan.publish_fills.size(),
-                    plan.snapshot.size(), plan.overwrite.size()});
+  bulk.put(GoHeader{plan.phase, plan.skew_ps, plan.pace, plan.virtual_limit_ps,
+                    plan.publish_fills.size(), plan.snapshot.size(), plan.overwrite.size()});
   for (const Fill& fill : plan.publish_fills) bulk.put(to_wire(fill));
   for (const Range& range : plan.snapshot) bulk.put(WireRange{range.address, range.bytes});
   for (const Fill& fill : plan.overwrite) bulk.put(to_wire(fill));

@@ -121,6 +121,9 @@ class RankClient {
   struct PhasePlan {
     uint32_t phase = 0;
     uint64_t skew_ps = 0;
+    /// Kernels of this rank take this many times as long, 1 to 64: ranks of a real job are never
+    /// equally fast, and a barrier that is missing shows when they are not.
+    uint32_t pace = 1;
     uint64_t virtual_limit_ps = 0;
     std::vector<Publish> publish;
     std::vector<Fill> publish_fills;

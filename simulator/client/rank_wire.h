@@ -60,6 +60,7 @@ struct WireFill {
 struct GoHeader {
   uint64_t phase = 0;
   uint64_t skew_ps = 0;
+  uint64_t pace = 1;
   uint64_t virtual_limit_ps = 0;
   uint64_t num_publish_fills = 0;
   uint64_t num_snapshot = 0;

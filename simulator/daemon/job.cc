@@ -125,6 +125,7 @@ void Job::start_rank(int number, Time start) {
   rank.plan.reset();
   rank.phase = rank.current.phase;
   rank.step.go_ps = start;
+  cluster_.engine.set_pace(number, rank.current.pace);
   rank.host_bytes_before = rank.waiting->process->host_bytes;
   cluster_.engine.at(start, [this, number] { take_effect(number); });
   BlockedCall& call = rank.waiting->call;

@@ -17,6 +17,7 @@ namespace cb::sim {
 struct PhasePlan {
   Phase phase = Phase::kNone;
   Time skew = 0;
+  uint32_t pace = 1;
   Time limit = 0;
   std::vector<WireFill> publish_fills;
   std::vector<WireRange> snapshot;

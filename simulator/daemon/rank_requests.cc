@@ -263,6 +263,7 @@ void RankRequests::go(Connection& connection) {
   PhasePlan plan;
   plan.phase = static_cast<Phase>(header.phase);
   plan.skew = header.skew_ps;
+  plan.pace = static_cast<uint32_t>(std::clamp<uint64_t>(header.pace, 1, 64));
   plan.limit = header.virtual_limit_ps;
   take_all(plan.publish_fills, header.num_publish_fills);
   take_all(plan.snapshot, header.num_snapshot);

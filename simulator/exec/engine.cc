@@ -168,6 +168,11 @@ void Engine::stop_rank(int rank) {
   state_->ended_runs.clear();
 }
 
+void Engine::set_pace(int rank, uint32_t pace) {
+  CB_CHECK(pace >= 1, "a pace of 0 would stop time");
+  state_->ranks[static_cast<size_t>(rank)].pace = pace;
+}
+
 bool Engine::has_running(int rank) const {
   for (const auto& [id, run] : state_->runs) {
     if (run->launch.rank == rank) return true;

@@ -87,6 +87,10 @@ class Engine {
   /// Ends all kernels of a rank's process without calling their callbacks.
   void stop_rank(int rank);
 
+  /// From now on kernels of the rank's process take `pace` times as long: operations, and loads
+  /// and stores on their way. Timed mode only.
+  void set_pace(int rank, uint32_t pace);
+
   bool has_running(int rank) const;
   /// Groups that nothing but a write by a host can wake, for the deadlock report; at most `limit`,
   /// those of the lowest rank, block and warp first.

@@ -57,6 +57,7 @@ struct LineWatch {
 
 struct RankState {
   EngineStats stats;
+  uint32_t pace = 1;
   std::string output;
   std::vector<uint64_t> free_workspaces;
 };

@@ -89,8 +89,9 @@ void EngineState::charge(Context& c, const MicroOp* op) {
   } else {
     charge = resources.access(device, c.block->sm, c.now, access);
   }
+  uint32_t pace = ranks[static_cast<size_t>(c.run->launch.rank)].pace;
+  Time done = c.now + (charge.done - c.now) * pace;
   c.now = std::max(c.now, charge.issued);
-  Time done = charge.done;
   if (access.kind != MemoryAccess::Kind::kLoad) {
     c.warp->stores_done = std::max(c.warp->stores_done, done);
   }

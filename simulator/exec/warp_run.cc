@@ -48,7 +48,8 @@ class Slice {
         group_(group),
         op_(c.code->ops.data() + group.pc),
         stop_at_(meeting_point(*c.warp, group)),
-        issue_from_(c.now) {}
+        issue_from_(c.now),
+        cycle_ps_(engine.cycle_ps * engine.ranks[static_cast<size_t>(c.run->launch.rank)].pace) {}
 
   Stop run() {
     Stop stop = loop();
@@ -113,7 +114,7 @@ class Slice {
   }
 
   void stall(const MicroOp* op) {
-    Time t = c_.now + op->stall_cycles * engine_.cycle_ps;
+    Time t = c_.now + op->stall_cycles * cycle_ps_;
     const Time* ready = c_.frame->ready;
     for (int i = 0; i < op->num_waits; ++i) t = std::max(t, ready[op->waits[i]]);
     if ((op->flags & kOpListSource) != 0) [[unlikely]] {
@@ -211,6 +212,7 @@ class Slice {
   const MicroOp* op_;
   const MicroOp* stop_at_;
   Time issue_from_;
+  Time cycle_ps_;
   Time issued_ = 0;
   Time reached_ = 0;
   uint32_t slots_ = 0;
