@@ -217,6 +217,7 @@ void Evaluation::send_calls(const Step& step, const CasePool& pool) {
 }
 
 unsigned Evaluation::judge_step(Step& step) {
+  settling_ = true;
   sim::StepTimes times = client_->settle(kSettlePs);
   uint64_t end_ps = std::max(times.returned_ps, times.idle_ps);
   report_.cases.back().steps.push_back({times.start_ps, end_ps});
@@ -239,13 +240,9 @@ unsigned Evaluation::judge_step(Step& step) {
         format_time_ps(times.idle_ps - std::min(times.idle_ps, times.returned_ps)));
     add(std::move(evidence), times.returned_ps);
   }
-  if (!times.early_access.empty()) {
-    Evidence evidence;
-    evidence.verdict = results::Verdict::kMemoryError;
-    evidence.reason = "early_access";
-    evidence.finding.message = times.early_access;
-    add(std::move(evidence), times.start_ps);
-  }
+  // Work that runs on may touch what it must not touch any more.
+  if (std::optional<sim::HostEvent> event = client_->wait(0)) return judge_event(*event);
+  settling_ = false;
   for (Evidence& evidence : step.judge(end_ps)) add(std::move(evidence), end_ps);
   return report_.cases.back().evidence.size() == before ? kFine : kWrong;
 }

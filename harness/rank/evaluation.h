@@ -85,6 +85,7 @@ class Evaluation {
 
   tasks::StepKey step_key_;
   const tasks::Case* case_ = nullptr;
+  bool settling_ = false;  ///< between the end of a step and what comes next
   sim::Phase phase_ = sim::Phase::kNone;
   std::vector<bool> multicast_;  ///< of all buffers of the job so far
   uint64_t instructions_before_ = 0;

@@ -177,6 +177,13 @@ unsigned Evaluation::judge_status(const HostEvent& event) {
       evidence.finding.message =
           fmt::format("{} returned {}", callback_name(phase_), cb_status_name(event.status));
   }
+  // A limit explains why a callback gave up.
+  const std::optional<JailOutcome>& outcome = host_->stop(kGraceMs);
+  if (outcome && outcome->limit != LimitHit::kNone) {
+    Evidence limit = evidence_of_end(*outcome);
+    limit.finding.message += "; " + evidence.finding.message;
+    evidence = std::move(limit);
+  }
   add(std::move(evidence), event.time_ps);
   return kEnded;
 }
@@ -210,9 +217,15 @@ unsigned Evaluation::judge_gone(const HostEvent& event) {
 unsigned Evaluation::judge_report(const HostEvent& event) {
   Json report = client_->report();
   for (const Json& found : report.value("findings", Json::array())) {
-    Evidence evidence = evidence_of_kind(text_at(found, "kind"));
+    std::string kind = text_at(found, "kind");
+    Evidence evidence = evidence_of_kind(kind);
+    if (settling_ && kind == "early_access") {
+      evidence.verdict = Verdict::kRuntimeError;
+      evidence.reason = "late_work";
+    }
     take_place(found, evidence.finding);
     evidence.finding.message = text_at(found, "detail");
+    if (evidence.reason == "late_work") evidence.finding.message += ", after the rank was done";
     evidence.finding.details = found;
     add(std::move(evidence), number_at<uint64_t>(found, "time_ps", event.time_ps));
   }

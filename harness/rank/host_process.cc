@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
+#include <csignal>
 #include <cstring>
 
 #include "base/check.h"
@@ -87,6 +88,11 @@ void HostProcess::send(const host::Message& message,
 const std::optional<JailOutcome>& HostProcess::ended(int timeout_ms) {
   if (!outcome_) outcome_ = jail_.wait(timeout_ms);
   return outcome_;
+}
+
+const std::optional<JailOutcome>& HostProcess::stop(int timeout_ms) {
+  if (!ended(0)) ::kill(jail_.payload_pid(), SIGKILL);
+  return ended(timeout_ms);
 }
 
 std::string HostProcess::output() const {

@@ -29,6 +29,9 @@ class HostProcess {
   int pidfd() const { return jail_.pidfd(); }
   /// How it ended, waiting at most `timeout_ms`. Nothing: it runs.
   const std::optional<JailOutcome>& ended(int timeout_ms);
+  /// Ends the candidate's main process alone and waits at most `timeout_ms`, so that the jail can
+  /// still say which limits it had run into.
+  const std::optional<JailOutcome>& stop(int timeout_ms);
   void kill() { jail_.kill(); }
 
   /// stdout and stderr so far, shortened.
