@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/file.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "simulator/daemon/report.h"
@@ -97,11 +100,26 @@ class Programs {
   std::vector<std::optional<int>> codes_;
 };
 
+/// Programs have ended, but what they sent last may be unread. A process of theirs that lives on
+/// holds connections open: that ends the wait.
+void read_what_was_sent(Server& server) {
+  constexpr auto kPatience = std::chrono::seconds(2);
+  auto end = std::chrono::steady_clock::now() + kPatience;
+  auto lives = [](const auto& process) { return process->is_alive(); };
+  const auto& processes = server.cluster().processes;
+  server.also_watch.clear();
+  while (std::any_of(processes.begin(), processes.end(), lives) &&
+         std::chrono::steady_clock::now() < end) {
+    server.step(1);
+  }
+}
+
 }  // namespace
 
 int execute(const ExecOptions& options) {
   Profile profile = value_or_throw(load_profile(options.daemon.profile));
   Server server(options.daemon, profile);
+  if (options.delay_seed != 0) server.delay_hosts(options.delay_seed);
   Programs programs(server, options);
   auto wall_end =
       std::chrono::steady_clock::now() + std::chrono::milliseconds(options.daemon.wall_limit_ms);
@@ -122,6 +140,11 @@ int execute(const ExecOptions& options) {
     if (options.daemon.wall_limit_ms > 0 && std::chrono::steady_clock::now() > wall_end) {
       return stop("the limit of real time is reached", kTimeLimitExit);
     }
+  }
+  read_what_was_sent(server);
+  if (!options.report_path.empty()) {
+    write_file(options.report_path,
+               dump_json_pretty(make_report(server.cluster(), server.gate().now())));
   }
   std::string report = describe_report(server.cluster());
   if (!report.empty()) std::fprintf(stderr, "commbench-simd: findings\n%s", report.c_str());

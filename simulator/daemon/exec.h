@@ -15,6 +15,8 @@ struct ExecOptions {
   std::string library_folder;
   std::vector<std::string> command;
   uint64_t virtual_limit_ps = 0;  ///< 0: none
+  uint64_t delay_seed = 0;        ///< not 0: delays what hosts send; see Server::delay_hosts
+  std::string report_path;        ///< where the report (report.h) goes; empty: nowhere
 };
 
 /// Runs the program to its end; findings and deadlocks are printed to stderr. Returns the first

@@ -63,6 +63,10 @@ int main(int argc, char** argv) {
   run->add_option("--wall-limit-s", wall_limit_s, "End the run after that much real time");
   run->add_option("--libraries", exec.library_folder, "Folder of libcudart.so.13")
       ->capture_default_str();
+  run->add_option("--report", exec.report_path, "File for findings and statistics, as JSON");
+  run->add_option("--host-delays", exec.delay_seed,
+                  "Seed of random real delays of what hosts send; results stay the same")
+      ->type_name("SEED");
   run->add_option("command", exec.command, "Program and its arguments, after --")->required();
   CLI11_PARSE(app, argc, argv);
 

@@ -73,7 +73,22 @@ bool Server::read_hosts() {
   return found;
 }
 
+bool Server::is_held(const HostThread& thread) {
+  constexpr uint64_t kLongestUs = 500;
+  auto held = held_until_.find(&thread);
+  if (held == held_until_.end()) {
+    uint64_t wait_us =
+        delays_->below(num_delays_, 2) == 0 ? 0 : delays_->below(num_delays_ + 1, kLongestUs);
+    num_delays_ += 2;
+    held = held_until_.emplace(&thread, Clock::now() + std::chrono::microseconds(wait_us)).first;
+  }
+  if (Clock::now() < held->second) return true;
+  held_until_.erase(held);
+  return false;
+}
+
 bool Server::take_message(HostThread& thread) {
+  if (delays_ && (!thread.connection.has_input() || is_held(thread))) return false;
   HostProcess& process = *thread.process;
   switch (thread.connection.receive(thread.pending)) {
     case Received::kNothing:

@@ -7,10 +7,13 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/fd.h"
+#include "base/random.h"
 #include "simulator/daemon/gate.h"
 #include "simulator/daemon/rank_requests.h"
 
@@ -35,6 +38,9 @@ class Server {
   /// No trusted rank is connected any more.
   bool is_abandoned() const { return ranks_ != nullptr && ranks_->all_gone(); }
 
+  /// Reads the messages of hosts late, by random times: whatever hosts do must not depend on it.
+  void delay_hosts(uint64_t seed) { delays_.emplace(seed); }
+
   /// Further descriptors that end `step`'s waiting.
   std::vector<int> also_watch;
 
@@ -42,6 +48,7 @@ class Server {
   bool read_hosts();
   void read_blocked(HostThread& thread);
   bool take_message(HostThread& thread);
+  bool is_held(const HostThread& thread);
   void accept_ranks();
   void wait_for_messages(int timeout_ms);
   bool has_urgent_input();
@@ -55,6 +62,9 @@ class Server {
   std::unique_ptr<RankRequests> ranks_;
   std::vector<pollfd> polled_;
   std::vector<HostThread*> polled_threads_;  ///< of the last entries of `polled_`
+  std::optional<CounterRandom> delays_;
+  uint64_t num_delays_ = 0;
+  std::map<const HostThread*, std::chrono::steady_clock::time_point> held_until_;
   std::chrono::steady_clock::time_point wall_end_;
   std::chrono::steady_clock::time_point next_memory_check_;
 };
