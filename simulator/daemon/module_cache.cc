@@ -19,6 +19,8 @@ namespace {
 
 /// Registers per thread where no machine code says how many: what ptxas gives small kernels.
 constexpr uint32_t kUnknownRegisters = 32;
+/// Modules stay for the life of the daemon.
+constexpr size_t kMaxEntries = 1024;
 constexpr size_t kMaxNamesBytes = size_t{1} << 20;
 
 uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
@@ -194,6 +196,10 @@ std::shared_ptr<SharedModule> ModuleCache::load(std::span<const std::byte> image
     return nullptr;
   }
   auto found = entries_.find(hash);
+  if (found == entries_.end() && entries_.size() >= kMaxEntries) {
+    fault = {kCudaMemoryAllocation, "the job has loaded too many different modules"};
+    return nullptr;
+  }
   if (found == entries_.end()) found = entries_.emplace(hash, read(image)).first;
   fault = found->second.fault;
   return found->second.module;

@@ -1,9 +1,12 @@
+#include <algorithm>
+
 #include "simulator/daemon/call.h"
 #include "simulator/daemon/copies.h"
 #include "simulator/daemon/job.h"
 #include "simulator/daemon/launches.h"
 #include "simulator/daemon/memory_requests.h"
 #include "simulator/daemon/modules.h"
+#include "simulator/daemon/report.h"
 #include "simulator/daemon/streams.h"
 #include "simulator/daemon/thread_requests.h"
 
@@ -18,104 +21,69 @@ void control_wait(Call& call) {
   call.done(call.cluster.costs.call, answer);
 }
 
-using Handler = void (*)(Call&);
+void allgather(Call& call) { call.cluster.bootstrap.allgather(call); }
+void barrier(Call& call) { call.cluster.bootstrap.barrier(call); }
+void sym_alloc(Call& call) { call.cluster.bootstrap.sym_alloc(call); }
 
-Handler handler_of(Op op) {
-  switch (op) {
-    case Op::kInvalid:
-      return nullptr;
-    case Op::kHello:
-      return hello;
-    case Op::kBye:
-      return bye;
-    case Op::kThreadNew:
-      return thread_new;
-    case Op::kThreadJoin:
-      return thread_join;
-    case Op::kTimeNow:
-      return time_now;
-    case Op::kSleep:
-      return sleep_request;
-    case Op::kRelax:
-      return relax;
-    case Op::kControlWait:
-      return control_wait;
-    case Op::kAllgather:
-      return [](Call& call) { call.cluster.bootstrap.allgather(call); };
-    case Op::kBarrier:
-      return [](Call& call) { call.cluster.bootstrap.barrier(call); };
-    case Op::kSymAlloc:
-      return [](Call& call) { call.cluster.bootstrap.sym_alloc(call); };
-    case Op::kThreadWake:
-      return thread_wake;
-    case Op::kKernelOutput:
-      return kernel_output;
-    case Op::kModuleLoad:
-      return module_load;
-    case Op::kModuleUnload:
-      return module_unload;
-    case Op::kSymbolAddress:
-      return symbol_address;
-    case Op::kMalloc:
-      return malloc_request;
-    case Op::kFree:
-      return free_request;
-    case Op::kHostAlloc:
-      return host_alloc;
-    case Op::kHostFree:
-      return host_free;
-    case Op::kPointerInfo:
-      return pointer_info;
-    case Op::kMemInfo:
-      return memory_info;
-    case Op::kPeerAccess:
-      return peer_access;
-    case Op::kIpcGetMem:
-      return ipc_get_memory;
-    case Op::kIpcOpenMem:
-      return ipc_open_memory;
-    case Op::kIpcCloseMem:
-      return ipc_close_memory;
-    case Op::kDeviceReset:
-      return device_reset;
-    case Op::kStreamCreate:
-      return stream_create;
-    case Op::kStreamDestroy:
-      return stream_destroy;
-    case Op::kStreamSync:
-      return stream_sync;
-    case Op::kStreamQuery:
-      return stream_query;
-    case Op::kStreamWait:
-      return stream_wait;
-    case Op::kDeviceSync:
-      return device_sync;
-    case Op::kEventCreate:
-      return event_create;
-    case Op::kEventDestroy:
-      return event_destroy;
-    case Op::kEventRecord:
-      return event_record;
-    case Op::kEventSync:
-      return event_sync;
-    case Op::kEventQuery:
-      return event_query;
-    case Op::kEventElapsed:
-      return event_elapsed;
-    case Op::kIpcGetEvent:
-      return ipc_get_event;
-    case Op::kIpcOpenEvent:
-      return ipc_open_event;
-    case Op::kMemcpy:
-      return memcpy_request;
-    case Op::kMemcpy2D:
-      return memcpy_2d;
-    case Op::kMemset:
-      return memset_request;
-    case Op::kLaunch:
-      return launch;
-  }
-  return nullptr;
+struct Operation {
+  Op op;
+  const char* name;  ///< in reports
+  void (*handle)(Call&);
+};
+constexpr Operation kOperations[] = {
+    {Op::kInvalid, "invalid", nullptr},
+    {Op::kHello, "hello", hello},
+    {Op::kBye, "bye", bye},
+    {Op::kThreadNew, "thread_new", thread_new},
+    {Op::kThreadJoin, "thread_join", thread_join},
+    {Op::kTimeNow, "time_now", time_now},
+    {Op::kSleep, "sleep", sleep_request},
+    {Op::kRelax, "relax", relax},
+    {Op::kControlWait, "control_wait", control_wait},
+    {Op::kAllgather, "allgather", allgather},
+    {Op::kBarrier, "barrier", barrier},
+    {Op::kSymAlloc, "sym_alloc", sym_alloc},
+    {Op::kThreadWake, "thread_wake", thread_wake},
+    {Op::kKernelOutput, "kernel_output", kernel_output},
+    {Op::kModuleLoad, "module_load", module_load},
+    {Op::kModuleUnload, "module_unload", module_unload},
+    {Op::kSymbolAddress, "symbol_address", symbol_address},
+    {Op::kMalloc, "malloc", malloc_request},
+    {Op::kFree, "free", free_request},
+    {Op::kHostAlloc, "host_alloc", host_alloc},
+    {Op::kHostFree, "host_free", host_free},
+    {Op::kPointerInfo, "pointer_info", pointer_info},
+    {Op::kMemInfo, "mem_info", memory_info},
+    {Op::kPeerAccess, "peer_access", peer_access},
+    {Op::kIpcGetMem, "ipc_get_mem", ipc_get_memory},
+    {Op::kIpcOpenMem, "ipc_open_mem", ipc_open_memory},
+    {Op::kIpcCloseMem, "ipc_close_mem", ipc_close_memory},
+    {Op::kDeviceReset, "device_reset", device_reset},
+    {Op::kStreamCreate, "stream_create", stream_create},
+    {Op::kStreamDestroy, "stream_destroy", stream_destroy},
+    {Op::kStreamSync, "stream_sync", stream_sync},
+    {Op::kStreamQuery, "stream_query", stream_query},
+    {Op::kStreamWait, "stream_wait", stream_wait},
+    {Op::kDeviceSync, "device_sync", device_sync},
+    {Op::kEventCreate, "event_create", event_create},
+    {Op::kEventDestroy, "event_destroy", event_destroy},
+    {Op::kEventRecord, "event_record", event_record},
+    {Op::kEventSync, "event_sync", event_sync},
+    {Op::kEventQuery, "event_query", event_query},
+    {Op::kEventElapsed, "event_elapsed", event_elapsed},
+    {Op::kIpcGetEvent, "ipc_get_event", ipc_get_event},
+    {Op::kIpcOpenEvent, "ipc_open_event", ipc_open_event},
+    {Op::kMemcpy, "memcpy", memcpy_request},
+    {Op::kMemcpy2D, "memcpy_2d", memcpy_2d},
+    {Op::kMemset, "memset", memset_request},
+    {Op::kLaunch, "launch", launch},
+};
+
+/// nullptr: there is no such request.
+const Operation* find_operation(Op op) {
+  auto found = std::find_if(std::begin(kOperations), std::end(kOperations),
+                            [op](const Operation& one) { return one.op == op; });
+  return found == std::end(kOperations) || found->handle == nullptr ? nullptr : found;
 }
 
 /// Requests that a thread makes while it waits for something: they do not end a row of polls.
@@ -125,13 +93,18 @@ bool is_poll(Op op) {
 
 }  // namespace
 
+const char* to_string(Op op) {
+  const Operation* operation = find_operation(op);
+  return operation == nullptr ? "unknown" : operation->name;
+}
+
 void handle(Call& call) {
   Op op = call.request.op;
-  Handler handler = handler_of(op);
-  if (handler == nullptr) return call.malformed("no such request");
+  const Operation* operation = find_operation(op);
+  if (operation == nullptr) return call.malformed("no such request");
   if (!call.thread.said_hello && op != Op::kHello) return call.malformed("no hello");
   if (!is_poll(op)) call.thread.idle_polls = 0;
-  handler(call);
+  operation->handle(call);
 }
 
 }  // namespace cb::sim
