@@ -151,6 +151,7 @@ unsigned Evaluation::judge_event(const HostEvent& event) {
                          callback_name(phase_), card_->virtual_limit_ms);
   Json report = client_->report();
   evidence.finding.details["hosts"] = report.value("hosts", Json::array());
+  evidence.finding.details["waiters"] = report.value("waiters", Json::array());
   add(std::move(evidence), event.time_ps);
   return kEnded;
 }
