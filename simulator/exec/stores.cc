@@ -50,6 +50,9 @@ std::optional<AddressRange> address_range(const Context& c, const MicroOp* op) {
   return range;
 }
 
+/// Longer than any access takes that waits for nothing.
+constexpr Time kLongestWay = 3'000'000;
+
 Time half(double round_trip_ns) { return static_cast<Time>(round_trip_ns * 500); }
 
 }  // namespace
@@ -90,7 +93,8 @@ void EngineState::charge(Context& c, const MicroOp* op) {
     charge = resources.access(device, c.block->sm, c.now, access);
   }
   uint32_t pace = ranks[static_cast<size_t>(c.run->launch.rank)].pace;
-  Time done = c.now + (charge.done - c.now) * pace;
+  // What a slow rank waits for in a queue is not the way that it is slow on.
+  Time done = charge.done + std::min(charge.done - c.now, kLongestWay) * (pace - 1);
   c.now = std::max(c.now, charge.issued);
   if (access.kind != MemoryAccess::Kind::kLoad) {
     c.warp->stores_done = std::max(c.warp->stores_done, done);

@@ -20,6 +20,7 @@ void RateServer::advance(uint64_t window) {
   if (window < oldest_ + size) return;
   // An eighth further than it must, so that it seldom must.
   uint64_t oldest = window - size + 1 + size / 8;
+  forgot_full_ = oldest - oldest_ <= size && (used_ps_[(oldest - 1) & mask_] & kFull) != 0;
   auto begin = used_ps_.begin();
   auto first = static_cast<std::ptrdiff_t>(oldest_ & mask_);
   auto last = static_cast<std::ptrdiff_t>(oldest & mask_);
@@ -54,6 +55,8 @@ uint64_t RateServer::find_room(uint64_t window) {
 Time RateServer::pass_on(Time t, uint64_t window, Time work) {
   const Time length = Time{1} << bits_;
   const Time soonest = t + work;
+  // Before the ring, where there was room: a late request must not wait for what came later.
+  if (t >> bits_ < oldest_ && first_ == oldest_ && !forgot_full_) return soonest;
   if (work > length * used_ps_.size() / 4) {
     // Longer than the ring can tell apart: it takes everything from here on.
     Time end = std::max(t, window << bits_) + work;

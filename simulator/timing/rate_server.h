@@ -11,8 +11,8 @@ namespace cb::sim {
 /// A rate: each unit of work takes a fixed time, and a window of time has room for no more work
 /// than its length. A request gets the first free room at or after the window of its arrival, so
 /// requests need not come in the order of their times. What lies further back than the ring of
-/// windows counts as full (an eighth of the ring may be, too). Within one window order is not
-/// known, so that a result may be early by the length of a window.
+/// windows counts as full where a backlog reaches into the ring, and as free elsewhere. Within one
+/// window order is not known, so that a result may be early by the length of a window.
 class alignas(64) RateServer {
  public:
   RateServer() = default;
@@ -27,7 +27,7 @@ class alignas(64) RateServer {
     Time work = static_cast<Time>(scaled >> 16);
     fraction_q16_ = static_cast<uint32_t>(scaled) & 0xffff;
     uint64_t window = std::max(t >> bits_, first_);
-    if (window - oldest_ <= mask_) [[likely]] {
+    if (t >> bits_ >= oldest_ && window - oldest_ <= mask_) [[likely]] {
       uint32_t& used = used_ps_[window & mask_];
       if (used + work < Time{1} << bits_) [[likely]] {
         used += static_cast<uint32_t>(work);
@@ -52,6 +52,7 @@ class alignas(64) RateServer {
   unsigned bits_ = 0;
   uint64_t mask_ = 0;
   uint64_t oldest_ = 0;            ///< first window of the ring
+  bool forgot_full_ = false;       ///< the window before the ring was full
   uint64_t first_ = 0;             ///< no room before it; at least oldest_
   std::vector<uint32_t> used_ps_;  ///< of each window of the ring, or kFull
 };
