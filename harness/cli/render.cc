@@ -63,6 +63,10 @@ void add_traffic_columns(std::vector<Table::Column>& columns) {
   }
 }
 
+// What the lines above the details say, or what only a program wants to know.
+constexpr std::string_view kSaidAlready[] = {"message", "rank",   "time_ps", "kind",     "file",
+                                             "line",    "detail", "address", "ptx_line", "device"};
+
 std::string text_at(const Json& json, const char* key) {
   auto found = json.find(key);
   return found != json.end() && found->is_string() ? printable(found->get<std::string>(), 300) : "";
@@ -82,16 +86,37 @@ void add_values(const Json& first, std::string& text) {
   }
 }
 
+std::string numbers_at(const Json& json, const char* key) {
+  auto found = json.find(key);
+  if (found == json.end() || !found->is_array()) return "?";
+  std::string text;
+  for (const Json& one : *found) text += (text.empty() ? "" : ",") + dump_json(one);
+  return "(" + text + ")";
+}
+
+// Without namespaces and parameters: what a person calls the kernel.
+std::string kernel_name(const std::string& demangled) {
+  std::string name = demangled.substr(demangled.starts_with('(') ? demangled.find(')') + 1 : 0);
+  name = name.substr(0, name.find_first_of("(<"));
+  size_t scope = name.rfind("::");
+  return scope == std::string::npos ? name : name.substr(scope + 2);
+}
+
+std::string waiter_line(const Json& waiter) {
+  int64_t threads = waiter.value("num_threads", int64_t{1});
+  std::string others = threads > 1 ? fmt::format(" and {} more", threads - 1) : "";
+  return fmt::format("    rank {}, block {}, thread {}{}: {}, line {}: waits for {}\n",
+                     waiter.value("rank", -1), numbers_at(waiter, "block"),
+                     numbers_at(waiter, "thread"), others, kernel_name(text_at(waiter, "kernel")),
+                     waiter.value("line", 0), text_at(waiter, "waits_for"));
+}
+
 void add_waiters(const Json& waiters, std::string& text) {
   for (size_t i = 0; i < std::min(waiters.size(), kMaxWaiters); ++i) {
-    text += "    waits: ";
-    for (const auto& [key, value] : waiters[i].items()) {
-      text += fmt::format("{} {}  ", key, short_value(value));
-    }
-    text += "\n";
+    text += waiter_line(waiters[i]);
   }
   if (waiters.size() > kMaxWaiters) {
-    text += fmt::format("    ... and {} more\n", waiters.size() - kMaxWaiters);
+    text += fmt::format("    ... and {} more in verdict.json\n", waiters.size() - kMaxWaiters);
   }
 }
 
@@ -101,9 +126,11 @@ void add_details(const Json& details, std::string& text) {
       add_values(value, text);
     } else if (key == "waiters") {
       add_waiters(value, text);
+    } else if (key == "hosts" && details.contains("waiters")) {
+      continue;
     } else if (key == "output" && value.is_string() && value.get<std::string>().empty()) {
       continue;
-    } else if (key != "message" && key != "rank" && key != "time_ps" && key != "kind") {
+    } else if (!std::count(std::begin(kSaidAlready), std::end(kSaidAlready), key)) {
       text += fmt::format("    {}: {}\n", key, short_value(value));
     }
   }

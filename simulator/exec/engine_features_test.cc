@@ -238,8 +238,8 @@ skip:
   EXPECT_EQ(rig.running(), 1);
   auto waiters = rig.engine().waiters(10);
   ASSERT_EQ(waiters.size(), 3u);
-  EXPECT_EQ(waiters[0].waits_for, "barrier 0: 64 of 96 threads have arrived");
-  EXPECT_THAT(waiters[2].waits_for, HasSubstr("a write to"));
+  EXPECT_THAT(waiters[0].waits_for, HasSubstr("it waits while that is == 0"));
+  EXPECT_EQ(waiters[2].waits_for, "barrier 0: 64 of 96 threads have arrived");
 }
 
 TEST_P(EngineFeatures, TrapsAreFindings) {

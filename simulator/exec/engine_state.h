@@ -175,6 +175,10 @@ struct EngineState {
 /// Presets of special registers for the lanes of a warp.
 void set_special(Frame& frame, const Preset& preset, const Warp& warp, uint32_t num_sms);
 
+/// The comparison under which a parked group goes on waiting, for what it loads: "< 3"; empty when
+/// its loop does not show it.
+std::string awaited_value(const Group& group);
+
 /// A NUL-terminated string that the kernel may read, at most 4 KiB of it; nullopt: it may not.
 std::optional<std::string> device_string(Context& c, uint64_t address);
 

@@ -189,7 +189,7 @@ TEST_P(EngineTest, AWaitForAWriteThatNeverComesIsReported) {
   ASSERT_EQ(waiters.size(), 1u);
   EXPECT_EQ(waiters[0].address, address_of(flag1));
   EXPECT_EQ(waiters[0].place.rank, 1);
-  EXPECT_THAT(waiters[0].waits_for, HasSubstr("which holds 0"));
+  EXPECT_THAT(waiters[0].waits_for, HasSubstr("which holds 0; it waits while that is < 1"));
   // A write by the host lets it go on to the next round.
   *flag1 = 1;
   rig.engine().written(address_of(flag1), 4);

@@ -95,12 +95,16 @@ std::vector<Waiter> EngineState::waiters(size_t limit) const {
     return std::tuple(a->run->launch.rank, a->run->id, a->linear) <
            std::tuple(b->run->launch.rank, b->run->id, b->linear);
   });
-  for (const Block* block : blocks) {
-    for (const Warp* warp : block->warps) {
-      for (const auto& group : warp->groups) {
-        if (group->state == GroupState::kReady) continue;
-        if (result.size() >= limit) return result;
-        result.push_back(describe_waiter(*warp, *group));
+  // Who waits for memory first: the barriers behind it wait for them.
+  for (bool parked : {true, false}) {
+    for (const Block* block : blocks) {
+      for (const Warp* warp : block->warps) {
+        for (const auto& group : warp->groups) {
+          if (group->state == GroupState::kReady) continue;
+          if ((group->state == GroupState::kParked) != parked) continue;
+          if (result.size() >= limit) return result;
+          result.push_back(describe_waiter(*warp, *group));
+        }
       }
     }
   }
@@ -134,6 +138,8 @@ Waiter EngineState::describe_waiter(const Warp& warp, const Group& group) const 
                             ? fmt::format("shared memory + {}", watch.address - block.shared_base)
                             : memory.describe(watch.address);
     waiter.waits_for = fmt::format("a write to {}, which holds {}", where, value);
+    std::string awaited = awaited_value(group);
+    if (!awaited.empty()) waiter.waits_for += fmt::format("; it waits while that is {}", awaited);
     if (group.watches.size() > 1) {
       waiter.waits_for += fmt::format(" (and to {} more places)", group.watches.size() - 1);
     }
