@@ -20,7 +20,8 @@ struct RankRequests::Connection {
   void send(const RankReply& reply, std::string_view payload, std::span<const int> fds = {}) {
     std::vector<std::byte> message(sizeof reply + payload.size());
     std::memcpy(message.data(), &reply, sizeof reply);
-    std::memcpy(message.data() + sizeof reply, payload.data(), payload.size());
+    auto bytes = std::as_bytes(std::span(payload));
+    std::copy(bytes.begin(), bytes.end(), message.begin() + sizeof reply);
     // A rank that is gone is noticed when its connection is read.
     send_message(fd.get(), message, fds);
   }
