@@ -314,6 +314,26 @@ spin:
   EXPECT_EQ(rig.engine().waiters(1000).size(), 132u);
 }
 
+TEST(EnginePace, ASlowRankTakesLongerAndComputesTheSame) {
+  std::string text = kernel(
+      "ld.param.u64 %rd5, [a]; ld.global.u32 %r5, [%rd5]; add.u32 %r6, %r5, %r4;"
+      "st.global.u32 [%rd0], %r6;");
+  Time ends[2] = {};
+  for (uint32_t slow : {0u, 1u}) {
+    EngineRig rig(text, {});
+    auto* out = rig.buffer<uint32_t>(0, 64);
+    auto* data = rig.buffer<uint32_t>(1, 1);
+    *data = 5;
+    rig.engine().set_pace(0, slow == 0 ? 1 : 4);
+    rig.launch("k", 0, {.threads = 64}, {address_of(out), address_of(data), 0});
+    rig.run();
+    ends[slow] = rig.last_end();
+    for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], 5 + i);
+  }
+  EXPECT_GT(ends[1], 2 * ends[0]);
+  EXPECT_LT(ends[1], 6 * ends[0]);
+}
+
 TEST(EngineDeterminism, TheSameRunTakesTheSameTime) {
   Time first = 0;
   for (int i = 0; i < 2; ++i) {
