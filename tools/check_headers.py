@@ -23,7 +23,7 @@ def cuda_folder(root):
 def command(root, header):
     standard = "c++17" if header.startswith(CANDIDATE_HEADERS) else "c++20"
     line = ["g++", f"-std={standard}", "-fsyntax-only", "-w", "-x", "c++",
-            "-DFMT_SHARED", "-I", str(root), "-I", str(root / "tasks/include")]
+            "-DFMT_SHARED", '-DCOMMBENCH_SOURCE_DIR="."', "-I", str(root), "-I", str(root / "tasks/include")]
     cuda = cuda_folder(root)
     if cuda:
         line += ["-isystem", cuda + "/include"]

@@ -7,15 +7,15 @@
 namespace cb::harness {
 
 CasePool::CasePool(sim::RankClient& client, const tasks::Card& card, const tasks::Case& test_case,
-                   int rank, std::vector<bool>& multicast)
+                   int rank)
     : specs_(card.family->buffers(test_case)), rank_(static_cast<size_t>(rank)) {
+  std::vector<bool> multicast;
   for (const tasks::BufferSpec& spec : specs_) {
     client.allocate(spec.label, spec.bytes, spec.peer_access, spec.sparse);
     multicast.push_back(spec.multicast);
   }
   shared_ = client.share(multicast);
   CB_CHECK(shared_.size() == multicast.size(), "the simulator shared another number of buffers");
-  shared_.erase(shared_.begin(), shared_.end() - static_cast<ptrdiff_t>(specs_.size()));
 }
 
 ResolvedBlob CasePool::resolve(const tasks::Blob& blob) const {

@@ -22,10 +22,9 @@ struct ResolvedBlob {
 /// The grader's buffers of one case on one rank.
 class CasePool {
  public:
-  /// Collective: allocates and shares. `multicast` says of all buffers of the job so far whether
-  /// they want a multicast address; this case's are added. Throws Error(kRemote).
-  CasePool(sim::RankClient& client, const tasks::Card& card, const tasks::Case& test_case, int rank,
-           std::vector<bool>& multicast);
+  /// Collective: allocates and shares, where the job has no other buffers. Throws Error(kRemote).
+  CasePool(sim::RankClient& client, const tasks::Card& card, const tasks::Case& test_case,
+           int rank);
 
   ResolvedBlob resolve(const tasks::Blob& blob) const;
   uint64_t address(const tasks::Region& region) const;

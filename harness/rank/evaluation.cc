@@ -138,7 +138,7 @@ unsigned Evaluation::run_case(const tasks::Case& test_case) {
   step_key_.case_id = test_case.id;
   std::optional<CasePool> pool;
   unsigned bits = together([&] {
-    pool.emplace(*client_, *card_, test_case, group_.rank(), multicast_);
+    pool.emplace(*client_, *card_, test_case, group_.rank());
     send_args(test_case, *pool);
     phase_ = Phase::kSetup;
     return start_phase({.phase = static_cast<uint32_t>(Phase::kSetup)});
@@ -149,6 +149,7 @@ unsigned Evaluation::run_case(const tasks::Case& test_case) {
     phase_ = Phase::kTeardown;
     unsigned how = start_phase({.phase = static_cast<uint32_t>(Phase::kTeardown)});
     if (how == kFine && group_.rank() == 0) count_instructions();
+    if (how == kFine) client_->release_buffers();
     return how;
   });
   return bits | end;

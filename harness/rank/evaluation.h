@@ -87,7 +87,6 @@ class Evaluation {
   const tasks::Case* case_ = nullptr;
   bool settling_ = false;  ///< between the end of a step and what comes next
   sim::Phase phase_ = sim::Phase::kNone;
-  std::vector<bool> multicast_;  ///< of all buffers of the job so far
   uint64_t instructions_before_ = 0;
   int devices_per_node_ = 1;
   int num_nodes_ = 1;

@@ -145,6 +145,8 @@ std::vector<RankClient::SharedBuffer> RankClient::share(const std::vector<bool>&
   return buffers;
 }
 
+void RankClient::release_buffers() { ask({.op = RankOp::kReleaseBuffers}); }
+
 void RankClient::release_all() { ask({.op = RankOp::kReleaseAll}); }
 
 void RankClient::write(uint64_t address, std::span<const std::byte> bytes) {

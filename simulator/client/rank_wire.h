@@ -21,6 +21,7 @@ enum class RankOp : uint32_t {
   kShare,           ///< collective. Payload: a byte per buffer, 1 for a multicast address.
                     ///< Bulk: per buffer the addresses of all ranks and the multicast address;
                     ///< r0 number of buffers
+  kReleaseBuffers,
   kReleaseAll,
   kWrite,      ///< a0 address, a1 bytes in bulk
   kRead,       ///< a0 address, a1 bytes, delivered in bulk

@@ -49,6 +49,29 @@ bool Job::share(const std::vector<std::vector<bool>>& multicast) {
   return true;
 }
 
+void Job::free_buffers(int number) {
+  for (const Buffer& buffer : state(number).buffers) {
+    cluster_.memory.free(number, buffer.base, Allocation::Kind::kPool);
+    if (buffer.multicast != 0) {
+      cluster_.memory.free(number, buffer.multicast, Allocation::Kind::kMulticast);
+    }
+  }
+  state(number).buffers.clear();
+  cluster_.bootstrap.release(cluster_, number);
+}
+
+bool Job::release_buffers(int number) {
+  if (state(number).waiting == nullptr && !end_) return false;
+  free_buffers(number);
+  state(number).case_ended = true;
+  bool all = std::all_of(ranks_.begin(), ranks_.end(),
+                         [](const RankState& one) { return one.case_ended; });
+  if (!all) return true;
+  cluster_.bootstrap.reset();
+  for (RankState& rank : ranks_) rank.case_ended = false;
+  return true;
+}
+
 void Job::release(int number) {
   RankState& rank = state(number);
   auto& process = cluster_.processes[static_cast<size_t>(number)];
@@ -56,13 +79,7 @@ void Job::release(int number) {
     cluster_.end_process(*process, HostProcess::State::kGone);
   }
   cluster_.engine.stop_rank(number);
-  for (const Buffer& buffer : rank.buffers) {
-    cluster_.memory.free(number, buffer.base, Allocation::Kind::kPool);
-    if (buffer.multicast != 0) {
-      cluster_.memory.free(number, buffer.multicast, Allocation::Kind::kMulticast);
-    }
-  }
-  cluster_.bootstrap.release(cluster_, number);
+  free_buffers(number);
   cluster_.memory.free_all(number, -1);
   rank = {};
   rank.released = true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "simulator/exec/micro_op.h"
 #include "simulator/timing/profile.h"
 
 namespace cb::sim {

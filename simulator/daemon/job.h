@@ -80,6 +80,8 @@ class Job {
   const std::vector<Buffer>& buffers(int rank) const;
   /// Everything of the rank goes. When all ranks have said so, another job may begin.
   void release(int rank);
+  /// Frees the rank's buffers and symmetric memory between cases; false: its host is running.
+  bool release_buffers(int rank);
   bool released(int rank) const { return ranks_[static_cast<size_t>(rank)].released; }
 
   const std::optional<JobEnd>& end() const { return end_; }
@@ -97,6 +99,7 @@ class Job {
     uint64_t host_bytes_before = 0;
     std::optional<Time> settle_delay;
     bool released = false;
+    bool case_ended = false;  ///< its buffers are released, those of other ranks not all
   };
   RankState& state(int rank) { return ranks_[static_cast<size_t>(rank)]; }
   void maybe_start();
@@ -108,6 +111,7 @@ class Job {
   void set_open(bool open);
   void end_job(const JobEnd& end);
   void reset();
+  void free_buffers(int rank);
 
   Cluster& cluster_;
   std::vector<RankState> ranks_;

@@ -113,6 +113,11 @@ void RankRequests::handle(Connection& connection, const RankRequest& request,
       return allocate(connection, request, payload);
     case RankOp::kShare:
       return share(connection, payload);
+    case RankOp::kReleaseBuffers:
+      if (!job_.release_buffers(connection.rank)) {
+        return connection.refuse("buffers are released while the host waits");
+      }
+      return connection.answer();
     case RankOp::kReleaseAll:
       job_.release(connection.rank);
       return connection.answer();

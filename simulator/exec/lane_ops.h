@@ -12,6 +12,8 @@
 //
 // The path of vectors is a function of its own, so that the cheap forms need no stack frame.
 
+#include <concepts>
+
 #include "simulator/exec/lanes.h"
 
 namespace cb::sim {
