@@ -138,6 +138,7 @@ void EngineState::park(Context& c, bool has_deadline) {
   if (has_deadline) {
     group.deadline_step = std::clamp(group.deadline_step * 2, kFirstDeadline, kLastDeadline);
     group.deadline = c.now + group.deadline_step;
+    ++num_deadlines;
   }
   for (const Watch& watch : group.watches) {
     const Allocation* allocation = memory.find(watch.address);
@@ -158,6 +159,8 @@ void EngineState::park(Context& c, bool has_deadline) {
 
 void EngineState::forget_watches(Group& group) {
   if (group.watches_pinned) --num_pinned;
+  if (group.deadline != 0) --num_deadlines;
+  group.deadline = 0;
   for (const Watch& watch : group.watches) {
     for (uint64_t line = first_line(watch.address); line <= last_line(watch.address + watch.bytes);
          ++line) {

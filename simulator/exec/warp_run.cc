@@ -228,11 +228,11 @@ void EngineState::run_warp(Warp& warp) {
   c.timed = options.timed;
   c.memory = &memory;
   c.watch = &filter;
-  wake_expired(warp);
+  if (num_deadlines != 0) wake_expired(warp);
   while (warp.live != 0) {
     Group* group = choose_group(warp);
     if (group == nullptr) {
-      queue_deadlines(warp);
+      if (num_deadlines != 0) queue_deadlines(warp);
       return;
     }
     if (group->ordered_pending ? group->now > horizon() : is_too_far(group->now)) {
