@@ -14,6 +14,16 @@ namespace {
 /// Room for one message, and one byte by which a longer one is known.
 constexpr size_t kBufferBytes = sizeof(Request) + kMaxPayloadBytes + 1;
 
+ssize_t receive_some(int fd, std::vector<std::byte>& buffer) {
+  ssize_t got;
+  do {
+    got = recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    // A host that closes with a reply unread resets the connection. The reset is reported once,
+    // before what the host had sent until then.
+  } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
+  return got;
+}
+
 }  // namespace
 
 Connection::Connection() {
@@ -32,10 +42,10 @@ void Connection::drop_host_end() {
 Received Connection::receive(Message& message) {
   thread_local std::vector<std::byte> buffer(kBufferBytes);
   // No control buffer: the kernel drops descriptors that a host sends along.
-  ssize_t got;
-  do {
-    got = recv(fd_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-  } while (got < 0 && errno == EINTR);
+  ssize_t got = receive_some(fd_.get(), buffer);
+  // Linux looks for the end after it looked for messages, so a goodbye that comes between the two
+  // is reported as an end without one. It is there when asked for again.
+  if (got == 0) got = receive_some(fd_.get(), buffer);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Received::kNothing;
   if (got <= 0) return Received::kClosed;
   auto bytes = static_cast<size_t>(got);
