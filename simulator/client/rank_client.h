@@ -88,8 +88,8 @@ class RankClient {
   std::vector<SharedBuffer> share(const std::vector<bool>& multicast);
   /// Frees this rank's buffers and everything else of the job on its device, after the host ended.
   void release_all();
-  /// Between cases, while this rank's host waits for its next phase: frees this rank's buffers and its
-  /// part of the job's symmetric memory. What still points there is stale from then on.
+  /// Between cases, while this rank's host waits for its next phase: frees this rank's buffers and
+  /// its part of the job's symmetric memory. What still points there is stale from then on.
   void release_buffers();
 
   /// Device memory as the grader sees it; no time passes. Ranges of living grader's buffers only.

@@ -101,7 +101,7 @@ struct EngineState {
   std::map<uint64_t, std::vector<LineWatch>> watches;  ///< by address / 64
   uint64_t next_park = 1;
   uint64_t num_deadlines = 0;  ///< parked groups that wake by themselves
-  uint64_t num_pinned = 0;  ///< parked groups that wait for pinned memory
+  uint64_t num_pinned = 0;     ///< parked groups that wait for pinned memory
 
   // engine.cc
   void queue_warp(Warp& warp, Time time);
