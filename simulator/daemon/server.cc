@@ -1,7 +1,5 @@
 #include "simulator/daemon/server.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/socket.h"
@@ -102,7 +100,6 @@ bool Server::take_message(HostThread& thread) {
       process.fault = "a message of impossible size";
       break;
     case Received::kClosed:
-      process.fault = fmt::format("thread {} ended without goodbye", thread.id);
       break;
   }
   cluster_->end_process(process, HostProcess::State::kGone);
@@ -113,9 +110,9 @@ void Server::read_blocked(HostThread& thread) {
   Message message;
   Received received = thread.connection.receive(message);
   if (received == Received::kNothing) return;
-  thread.process->fault = received == Received::kClosed
-                              ? fmt::format("thread {} ended in a call", thread.id)
-                              : "a request before the reply to the last one";
+  if (received != Received::kClosed) {
+    thread.process->fault = "a request before the reply to the last one";
+  }
   cluster_->end_process(*thread.process, HostProcess::State::kGone);
 }
 
