@@ -104,10 +104,6 @@ class Decoder {
     program_->static_shared_bytes = static_cast<uint32_t>(shared_.bytes());
     program_->dynamic_shared_align = shared_.dynamic_align();
     program_->param_bytes = parameter_layout(kernel.parameters).second;
-    for (const Preset& preset : program_->functions.front()->presets) {
-      program_->uses_grid_sync_workspace |=
-          preset.kind == Preset::Kind::kSpecial && preset.special == Special::kEnvreg;
-    }
     find_depth();
   }
 

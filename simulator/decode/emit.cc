@@ -38,9 +38,9 @@ class Emitter {
         live_(live),
         slots_(slots),
         stalls_(stalls),
+        first_site_(first_site),
         code_(std::make_unique<FunctionCode>()) {
     code_->source = ir.function;
-    code_->first_site = first_site;
     code_->num_slots = slots.num_slots;
     code_->vector_lines = slots.vector_lines;
     code_->num_predicates = slots.num_predicates;
@@ -117,8 +117,7 @@ class Emitter {
       }
     }
     made.list_size = static_cast<uint16_t>(code_->lists.size() - made.list);
-    made.latency_cycles = static_cast<uint16_t>(cycles_of(stalls_, op));
-    if (op.has_site) made.target = code_->first_site + code_->num_sites++;
+    if (op.has_site) made.target = first_site_ + code_->num_sites++;
     if (op.call >= 0) made.target = static_cast<uint32_t>(op.call);
     if (op.branch_target >= 0) {
       made.target = static_cast<uint32_t>(op.branch_target);
@@ -186,6 +185,7 @@ class Emitter {
   const Liveness& live_;
   const SlotMap& slots_;
   const StallModel& stalls_;
+  const uint32_t first_site_;
   std::unique_ptr<FunctionCode> code_;
   std::vector<bool> loaded_;
   std::unordered_map<uint32_t, uint32_t> available_;

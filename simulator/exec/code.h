@@ -56,7 +56,6 @@ enum class Special : uint8_t {
   kClusterNctaidZ,
   kClusterCtarank,
   kClusterNctarank,
-  kIsExplicitCluster,
 };
 
 /// A slot whose value is set before the first operation of a frame and never changes: constants,
@@ -125,7 +124,6 @@ struct FunctionCode {
   uint32_t vector_lines = 0;    ///< room for vectors, in units of 64 bytes
   uint32_t num_predicates = 0;  ///< kFirstPredicate + those of registers
   uint32_t num_sites = 0;
-  uint32_t first_site = 0;  ///< of the program's sites; MicroOp::target already includes it
   /// Per-lane local memory of one frame: .local variables and the .param variables of calls, and
   /// for functions their own parameters and return values.
   uint32_t local_bytes = 0;
@@ -143,9 +141,8 @@ struct Program {
   uint32_t static_shared_bytes = 0;  ///< of all shared variables that are reachable
   uint32_t dynamic_shared_align = 16;
   uint32_t param_bytes = 0;
-  uint32_t max_depth_bytes = 0;           ///< local memory of the deepest static call chain
-  bool recursive = false;                 ///< or has indirect calls: the depth is not known
-  bool uses_grid_sync_workspace = false;  ///< reads %envreg1/2
+  uint32_t max_depth_bytes = 0;  ///< local memory of the deepest static call chain
+  bool recursive = false;        ///< or has indirect calls: the depth is not known
 };
 
 }  // namespace cb::sim

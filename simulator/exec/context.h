@@ -85,8 +85,6 @@ struct Context {
   uint64_t local_base = 0;        ///< generic address of lane 0's local memory; lane i's is
   uint64_t local_lane_bytes = 0;  ///< local_base + i * local_lane_bytes, of that many bytes
   MemoryAccess access;
-  /// From issue to effect of the ordered operation being charged.
-  Time ordered_reach = 0;
 };
 
 /// Whether lanes outside `mask` are free to be overwritten, given the lanes that ended.

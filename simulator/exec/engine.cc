@@ -181,13 +181,6 @@ void Engine::set_pace(int rank, uint32_t pace) {
   state_->ranks[static_cast<size_t>(rank)].pace = pace;
 }
 
-bool Engine::has_running(int rank) const {
-  for (const auto& [id, run] : state_->runs) {
-    if (run->launch.rank == rank) return true;
-  }
-  return false;
-}
-
 std::vector<Waiter> Engine::waiters(size_t limit) const { return state_->waiters(limit); }
 
 const std::vector<Finding>& Engine::findings() const { return state_->findings; }

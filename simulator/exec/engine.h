@@ -91,7 +91,6 @@ class Engine {
   /// and stores on their way. Timed mode only.
   void set_pace(int rank, uint32_t pace);
 
-  bool has_running(int rank) const;
   /// Groups that nothing but a write by a host can wake, for the deadlock report; at most `limit`,
   /// those of the lowest rank, block and warp first.
   std::vector<Waiter> waiters(size_t limit) const;

@@ -5,11 +5,11 @@
 // warps that wait for each other), parking.cc (wait loops), stores.cc (when stores become visible).
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "simulator/exec/engine.h"
@@ -59,7 +59,6 @@ struct RankState {
   EngineStats stats;
   uint32_t pace = 1;
   std::string output;
-  std::vector<uint64_t> free_workspaces;
 };
 
 struct EngineState {

@@ -7,8 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,7 +59,6 @@ struct Group {
   bool resumed = false;        ///< what the operation at pc waited for has happened
   uint32_t barrier = 0;        ///< kBarrier: its number
   uint32_t exchange_mask = 0;  ///< kExchange: the member mask
-  uint32_t exchange_pc = 0;
   // Wait loops.
   uint32_t spin_pc = ~0u;   ///< back edge that was taken last
   uint32_t spin_count = 0;  ///< times in a row

@@ -80,8 +80,7 @@ struct MicroOp {
   uint16_t waits[4] = {};     ///< slot indices that a load may still be filling
   uint32_t list = 0;          ///< first entry in FunctionCode::lists, of list_size
   uint16_t list_size = 0;
-  uint16_t latency_cycles = 0;  ///< of the result, for operations with a fixed latency
-  uint32_t target = 0;          ///< branch: index of the operation; memory: its access site
+  uint32_t target = 0;  ///< branch: index of the operation; memory: its access site
 };
 static_assert(sizeof(MicroOp) == 64);
 

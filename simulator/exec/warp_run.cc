@@ -169,7 +169,6 @@ class Slice {
   void charge(const MicroOp* op) {
     if (c_.access.kind == MemoryAccess::Kind::kNone) return;
     issue();
-    c_.ordered_reach = (op->flags & kOpOrdered) != 0 ? reached_ - issued_ : 0;
     engine_.charge(c_, op);
     c_.access.kind = MemoryAccess::Kind::kNone;
     issue_from_ = c_.now;
