@@ -101,8 +101,17 @@ struct PendingStore {
   Time visible = 0;
 };
 
+struct Block;
+
+/// Blocks that are resident together and may touch each other's shared memory.
+struct Cluster {
+  std::vector<Block*> blocks;  ///< by rank in the cluster; nullptr: ended
+};
+
 struct Block {
   KernelRun* run = nullptr;
+  Cluster* cluster = nullptr;  ///< nullptr: the block is a cluster of its own
+  uint32_t cluster_rank = 0;
   uint32_t index[3] = {0, 0, 0};
   uint64_t linear = 0;
   uint32_t sm = 0;
