@@ -84,6 +84,8 @@ Json manifest_of(const std::string& command, const std::vector<std::string>& arg
   return json;
 }
 
+bool machine_has_gpu() { return fs::exists("/dev/nvidia0"); }
+
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 void print_json(const Json& json) { print(dump_json_pretty(json)); }

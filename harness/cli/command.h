@@ -50,6 +50,9 @@ RunKey run_key_of(const std::string& hex);
 Json manifest_of(const std::string& command, const std::vector<std::string>& arguments,
                  const std::string& platform);
 
+/// Whether an NVIDIA device node exists.
+bool machine_has_gpu();
+
 void print(const std::string& text);
 void print_json(const Json& json);
 

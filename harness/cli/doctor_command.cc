@@ -69,7 +69,7 @@ Check check_file(const std::string& name, const std::string& path) {
 Check check_gpu() {
   Check check{"gpu"};
   check.required = false;
-  check.ok = fs::exists("/dev/nvidia0");
+  check.ok = machine_has_gpu();
   check.detail = check.ok ? "/dev/nvidia0" : "none; simulated platforms need none";
   return check;
 }

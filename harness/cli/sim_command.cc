@@ -6,6 +6,7 @@
 
 #include "base/tty.h"
 #include "harness/cli/command.h"
+#include "harness/cli/sim_validate.h"
 #include "simulator/timing/profile.h"
 
 namespace cb::cli {
@@ -58,6 +59,15 @@ void add_sim(CLI::App& app, const Common& common, int& exit_code) {
   benchmark->allow_extras();
   benchmark->callback(
       [&common, &exit_code, benchmark] { exit_code = bench(common, benchmark->remaining()); });
+
+  auto options = std::make_shared<ValidateOptions>();
+  CLI::App* validate = command->add_subcommand(
+      "validate", "run the CUDA programs of tests/cuda here and, where there is one, on a GPU");
+  validate->add_option("--filter", options->filter, "only programs with TEXT in their name")
+      ->option_text("TEXT");
+  validate->add_flag("--functional", options->functional, "simulate without timing");
+  validate->callback(
+      [&common, &exit_code, options] { exit_code = validate_simulator(common, *options); });
 }
 
 }  // namespace cb::cli

@@ -1,3 +1,5 @@
+// Cooperative launches: a grid barrier of all blocks, and grids that are too large for one.
+
 #include <cooperative_groups.h>
 
 #include "check.h"

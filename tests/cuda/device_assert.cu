@@ -1,3 +1,5 @@
+// A failed assert in device code: its message, the error, and that it stays.
+
 #include <cassert>
 
 #include "check.h"

@@ -1,3 +1,5 @@
+// printf in device code: conversions, widths, strings, several threads.
+
 #include <unistd.h>
 
 #include <cstring>

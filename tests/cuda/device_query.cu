@@ -1,3 +1,5 @@
+// Numbers of devices, their properties and attributes, which agree with each other.
+
 #include <cstring>
 
 #include "check.h"

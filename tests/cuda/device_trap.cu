@@ -1,3 +1,5 @@
+// __trap() ends the kernel and breaks the context.
+
 #include "check.h"
 
 __global__ void stop() { __trap(); }

@@ -1,3 +1,5 @@
+// Events: order, elapsed time, queries, flags, and what is refused.
+
 #include "check.h"
 
 __global__ void spin(long long cycles) {

@@ -1,3 +1,5 @@
+// Attributes of kernels: registers, shared memory, and raising its limit.
+
 #include <cstring>
 
 #include "check.h"

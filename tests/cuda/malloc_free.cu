@@ -1,3 +1,5 @@
+// Device memory: sizes, reuse, what is left, frees that are refused.
+
 #include <cstdint>
 
 #include "check.h"

@@ -1,3 +1,5 @@
+// Copies of rectangles with pitches.
+
 #include <vector>
 
 #include "check.h"

@@ -1,3 +1,5 @@
+// Copies in every direction, by kind and by default.
+
 #include <vector>
 
 #include "check.h"

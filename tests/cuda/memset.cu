@@ -1,3 +1,5 @@
+// Filling memory: bytes, words, rectangles, with and without a stream.
+
 #include <vector>
 
 #include "check.h"

@@ -1,3 +1,5 @@
+// An access that is not aligned breaks the context.
+
 #include "check.h"
 
 __global__ void write_askew(char* base) { *reinterpret_cast<volatile int*>(base + 2) = 1; }

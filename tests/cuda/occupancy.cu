@@ -1,3 +1,5 @@
+// How many blocks fit on an SM, and which block size is best.
+
 #include "check.h"
 
 __global__ void light(int* out) { out[threadIdx.x] = 1; }

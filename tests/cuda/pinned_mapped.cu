@@ -1,3 +1,5 @@
+// Pinned memory that kernels and the host both read and write.
+
 #include <cstring>
 
 #include "check.h"

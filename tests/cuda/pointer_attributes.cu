@@ -1,3 +1,5 @@
+// What a pointer is: device, host, unregistered.
+
 #include "check.h"
 
 int main() {

@@ -1,3 +1,5 @@
+// Variables of device code: addresses, sizes, copies to and from them.
+
 #include "check.h"
 
 __constant__ int coefficients[8];
