@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "simulator/decode/refusals.h"
 #include "simulator/decode/special.h"
 
 namespace cb::sim {
@@ -39,6 +40,7 @@ class Selector {
       if (function_.is_entry) kernel_parameters_ = parameter_layout(function_.parameters).first;
       for (uint32_t i = 0; i < function_.body.size(); ++i) {
         instruction_ = &function_.body[i];
+        if (auto why = out_of_scope(*instruction_)) throw refusal(*why);
         IrOp op = select();
         op.instruction = i;
         set_guard(op);
