@@ -29,6 +29,7 @@ int run_command(int argc, char** argv) {
   add_score(app, common, exit_code);
   add_explain(app, common, exit_code);
   add_sim(app, common, exit_code);
+  add_mock_llm(app, common, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
