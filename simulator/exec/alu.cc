@@ -19,7 +19,7 @@ const Table& table() {
          {move_entries(), predicate_entries(), carry_entries(), integer_entries(), divide_entries(),
           logic_entries(), bit_entries(), float_entries(), float_function_entries(), half_entries(),
           compare_entries(), select_entries(), convert_packed_entries(), convert_integer_entries(),
-          convert_entries()}) {
+          convert_entries(), video_entries(), video_simd_entries()}) {
       for (const AluEntry& entry : entries) result[entry.opcode].push_back(entry.find);
     }
     return result;

@@ -182,6 +182,11 @@ class Values {
 constexpr int32_t kStrides[] = {1,  2,    4,     8,       16,      128,       3,         -1,
                                 -4, -128, 65536, 1 << 20, 1 << 24, INT32_MAX, INT32_MIN, 0x10001};
 
+std::set<CheckedHandler>& handlers() {
+  static std::set<CheckedHandler> all;
+  return all;
+}
+
 class Checker {
  public:
   explicit Checker(const AluCase& test)
@@ -427,6 +432,16 @@ class Checker {
 
 }  // namespace
 
-void check_alu(const AluCase& test) { Checker(test).check(); }
+void check_alu(const AluCase& test) {
+  AluRig rig(test.text);
+  if (rig.answer() && *rig.answer()) note_checked(rig.spec());
+  Checker(test).check();
+}
+
+const std::set<CheckedHandler>& checked_handlers() { return handlers(); }
+
+void note_checked(const AluSpec& spec) { handlers().insert(checked_handler(spec)); }
+
+CheckedHandler checked_handler(const AluSpec& spec) { return {spec.fn, spec.aux}; }
 
 }  // namespace cb::sim

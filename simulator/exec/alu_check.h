@@ -4,7 +4,9 @@
 // lanes, some lanes, and ended lanes, and with destinations that are also sources.
 
 #include <functional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulator/exec/alu_rig.h"
@@ -38,6 +40,13 @@ struct AluCase {
 
 /// Reports at most one failure of the case.
 void check_alu(const AluCase& test);
+
+/// What `check_alu` ran in this process: handlers with their parameter.
+using CheckedHandler = std::pair<OpFn, uint8_t>;
+const std::set<CheckedHandler>& checked_handlers();
+CheckedHandler checked_handler(const AluSpec& spec);
+/// For tests that compare without `check_alu`, which holds 64 bits a value.
+void note_checked(const AluSpec& spec);
 
 /// Shorthand for a case whose model is a function from the sources to one destination.
 inline LaneModel returns(std::function<uint64_t(const uint64_t*)> value) {

@@ -69,11 +69,19 @@ TEST(AluMove, MovesOneHundredAndTwentyEightBits) {
     pack.run();
     LaneValues packed = pack.get(reg(pack, 2));
     AluRig unpack("mov.b128 {%r1, %r2, %r3, %r4}, %q0;");
+    AluRig halves("mov.b128 {%rd1, %rd2}, %q0;");
+    AluRig join("mov.b128 %q0, {%r1, %r2, %r3, %r4};");
     AluRig copy("mov.b128 %q0, %q1;");
     copy.set_vector(reg(copy, 1), packed);
     copy.run();
     unpack.set_vector(reg(unpack, 4), copy.get(reg(copy, 0)));
     unpack.run();
+    halves.set_vector(reg(halves, 2), copy.get(reg(copy, 0)));
+    halves.run();
+    for (size_t k = 0; k < 4; ++k) join.set_vector(reg(join, k), unpack.get(reg(unpack, k)));
+    join.run();
+    LaneValues joined = join.get(reg(join, 4));
+    for (const AluRig* rig : {&pack, &copy, &unpack, &halves, &join}) note_checked(rig->spec());
     for (size_t i = 0; i < kLanes; ++i) {
       bool active = (mask >> i & 1) != 0;
       uint64_t expected_low = active ? low.low[i] : old.low[i];
@@ -84,6 +92,10 @@ TEST(AluMove, MovesOneHundredAndTwentyEightBits) {
         uint64_t half = k < 2 ? expected_low : expected_high;
         EXPECT_EQ(unpack.get(reg(unpack, k)).low[i], half >> (32 * (k % 2)) & 0xffffffff);
       }
+      EXPECT_EQ(halves.get(reg(halves, 0)).low[i], expected_low);
+      EXPECT_EQ(halves.get(reg(halves, 1)).low[i], expected_high);
+      EXPECT_EQ(joined.low[i], expected_low);
+      EXPECT_EQ(joined.high[i], expected_high);
     }
   }
 }
@@ -144,6 +156,13 @@ TEST(AluMove, SelectsBySign) {
   check_alu({"slct.f64.s32 %fd0, %fd1, %fd2, %r3;", by_integer});
   check_alu({"slct.s64.f32 %rd0, %rd1, %rd2, %f3;", by_float(false), {}, {}, 96});
   check_alu({"slct.ftz.f32.f32 %f0, %f1, %f2, %f3;", by_float(true), {}, {}, 96});
+  for (const char* flush : {"", ".ftz"}) {
+    for (const char* form :
+         {"slct{}.b16.f32 %h0, %h1, %h2, %f3;", "slct{}.u32.f32 %r0, %r1, %r2, %f3;",
+          "slct{}.f64.f32 %fd0, %fd1, %fd2, %f3;"}) {
+      check_alu({fmt::format(fmt::runtime(form), flush), by_float(*flush != 0), {}, {}, 96});
+    }
+  }
 }
 
 }  // namespace

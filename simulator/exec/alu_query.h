@@ -86,5 +86,7 @@ std::span<const AluEntry> select_entries();
 std::span<const AluEntry> convert_integer_entries();
 std::span<const AluEntry> convert_entries();
 std::span<const AluEntry> convert_packed_entries();
+std::span<const AluEntry> video_entries();
+std::span<const AluEntry> video_simd_entries();
 
 }  // namespace cb::sim

@@ -156,8 +156,27 @@ TEST(Operand, NamesTheVariableOfItsScope) {
 }
 
 TEST(Operand, RefusesSelectorsByName) {
-  EXPECT_THAT(body_error("vadd.u32.u32.u32 %r1, %r2.b0, %r3, %r4;"),
+  EXPECT_THAT(body_error("add.u32 %r1, %r2.b0, %r3;"),
               HasSubstr("selector \".b0\" of register \"%r2\" is not supported"));
+}
+
+TEST(Operand, OfVideoInstructionsHasPartsAndSigns) {
+  Function kernel = kernel_of("vmad.s32.u32.u32 %r1, %r2.b0, -%r3.h1, -5;");
+  const std::vector<Operand>& operands = kernel.body[0].operands;
+  ASSERT_EQ(operands.size(), 4u);
+  EXPECT_EQ(operands[0].name, "");
+  EXPECT_EQ(operands[1].name, "b0");
+  EXPECT_FALSE(operands[1].negated);
+  EXPECT_EQ(operands[2].name, "h1");
+  EXPECT_TRUE(operands[2].negated);
+  EXPECT_EQ(operands[3].bits, static_cast<uint64_t>(-5));
+  EXPECT_THAT(body_error("vmad.s32.u32.u32 %r1, -_, %r2, %r3;"),
+              HasSubstr("expected a register or a constant after"));
+}
+
+TEST(Operand, SpecialRegistersAreVectorsInVectorMoves) {
+  Function kernel = kernel_of("mov.v4.u32 {%r1, %r2, %r3, %r4}, %tid;");
+  EXPECT_EQ(kernel.body[0].operands[1].name, "%tid");
 }
 
 TEST(Scope, KeepsRegistersOfSiblingsApart) {
@@ -304,6 +323,15 @@ TEST(Call, ThroughARegisterNamesItsPrototype) {
   EXPECT_TRUE(prototype(2).parameters.empty());
 }
 
+TEST(Call, HasThePrototypeOfItsTargets) {
+  Result<Module> module = parse_with_callee("t: .calltargets callee; call (r), %rd1, (p, %r1), t;");
+  ASSERT_TRUE(module.has_value()) << error_of(module);
+  const Function& kernel = module->functions.back();
+  const Function::Prototype& prototype = kernel.prototypes.at(kernel.body[0].operands[3].name);
+  EXPECT_EQ(prototype.parameters.size(), module->functions[0].parameters.size());
+  EXPECT_EQ(prototype.return_values.size(), module->functions[0].return_values.size());
+}
+
 TEST(Call, RefusesWhatCannotBeCalled) {
   auto error = [](const std::string& body) { return error_of(parse_with_callee(body)); };
   EXPECT_THAT(error("call nothing;"), HasSubstr("call of \"nothing\", which no .func declares"));
@@ -311,7 +339,8 @@ TEST(Call, RefusesWhatCannotBeCalled) {
   EXPECT_THAT(error("call %rd1, (p);"), HasSubstr("an indirect call needs a .callprototype"));
   EXPECT_THAT(error("call plain, (), proto;"), HasSubstr("a direct call has no .callprototype"));
   EXPECT_THAT(error("call %rd1, (p), A; A: ret;"), HasSubstr("expected a .callprototype"));
-  EXPECT_THAT(error("t: .calltargets plain;"), HasSubstr(".calltargets is not supported"));
+  EXPECT_THAT(error("t: .calltargets variable;"),
+              HasSubstr("\"variable\" is no function that .func declares"));
 }
 
 TEST(Body, RefusesWhatIsNoStatement) {

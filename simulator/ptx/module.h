@@ -90,9 +90,10 @@ struct Variable {
 /// An instruction operand.
 struct Operand {
   enum class Kind : uint8_t {
-    kRegister,   ///< `reg`
+    kRegister,   ///< `reg`; `name`: the part of a video instruction, such as "h1", mostly empty
     kImmediate,  ///< `bits`: integers sign-extended to 64 bits, floats as their own bit pattern
-    kSpecial,    ///< special register; `name` with the dot part, such as "%tid.x", "%clock64"
+    kSpecial,    ///< special register; `name` with the dot part, such as "%tid.x", "%clock64";
+                 ///< without it in `mov.v4`
     kVariable,   ///< address of a variable (or function) + `offset`; `name`, resolved by scope
     kMemory,     ///< [base + offset]: base is `reg`, or `variable`/`name`, or absent
     kVector,     ///< {a, b, ...} in `elements`
@@ -116,7 +117,7 @@ struct Operand {
   };
   Kind kind = Kind::kImmediate;
   Symbol symbol = Symbol::kNone;
-  bool negated = false;       ///< `!p` of a predicate operand
+  bool negated = false;       ///< `!p` of a predicate operand, `-a` of a video instruction
   bool is_float = false;      ///< immediate written as float: 32-bit pattern if `!is_double`
   bool is_double = false;     ///< 0d... or a decimal float literal: 64-bit pattern in `bits`
   int32_t reg = -1;           ///< index into Function::registers

@@ -233,9 +233,7 @@ bool BodyParser::within_register_limit() {
 bool BodyParser::label(std::string_view name, uint32_t line) {
   if (cursor_.accept_word(".branchtargets")) return branch_table(name, line);
   if (cursor_.accept_word(".callprototype")) return prototype(name, line);
-  if (cursor_.is_word(".calltargets")) {
-    return cursor_.fail(".calltargets is not supported: call through a .callprototype");
-  }
+  if (cursor_.accept_word(".calltargets")) return call_targets(name, line);
   context_.labels.define(name, Labels::Kind::kInstruction,
                          static_cast<uint32_t>(function_.body.size()), line);
   return !cursor_.error();
@@ -275,11 +273,37 @@ bool BodyParser::prototype(std::string_view name, uint32_t line) {
   while (cursor_.is(TokenKind::kWord)) {
     if (!parse_directive(context_, ignored)) return false;
   }
+  return define_prototype(name, line, std::move(prototype)) &&
+         cursor_.expect(';', ".callprototype");
+}
+
+bool BodyParser::define_prototype(std::string_view name, uint32_t line,
+                                  Function::Prototype prototype) {
   uint32_t index = context_.labels.prototype_count();
   std::string key = context_.labels.add_prototype(name, function_);
   context_.labels.define(name, Labels::Kind::kPrototype, index, line);
   function_.prototypes.emplace(std::move(key), std::move(prototype));
-  return cursor_.expect(';', ".callprototype");
+  return !cursor_.error();
+}
+
+// The functions that a call may reach: their prototype is that of the first.
+bool BodyParser::call_targets(std::string_view name, uint32_t line) {
+  Function::Prototype prototype;
+  bool is_first = true;
+  do {
+    std::string_view target;
+    if (!cursor_.identifier(target, "a function")) return false;
+    std::optional<Binding> binding = context_.symbols.find(target, function_.registers);
+    if (!binding || binding->kind != Binding::Kind::kFunction) {
+      return cursor_.fail(fmt::format("{} is no function that .func declares", quoted(target)));
+    }
+    if (is_first) {
+      const Function& first = context_.module.functions[static_cast<size_t>(binding->index)];
+      prototype = {first.parameters, first.return_values};
+    }
+    is_first = false;
+  } while (cursor_.accept(','));
+  return define_prototype(name, line, std::move(prototype)) && cursor_.expect(';', ".calltargets");
 }
 
 }  // namespace cb::ptx

@@ -29,6 +29,8 @@ class BodyParser {
   bool label(std::string_view name, uint32_t line);
   bool branch_table(std::string_view name, uint32_t line);
   bool prototype(std::string_view name, uint32_t line);
+  bool call_targets(std::string_view name, uint32_t line);
+  bool define_prototype(std::string_view name, uint32_t line, Function::Prototype prototype);
 
   // parser_instruction.cc
   bool guarded_instruction();
@@ -45,6 +47,7 @@ class BodyParser {
   bool pair(Operand& operand);
   bool negated(Operand& operand);
   bool immediate(Operand& operand);
+  bool negative(Operand& operand);
   bool memory(Operand& operand);
   bool memory_base(Operand& operand);
   bool offset(Operand& operand);
@@ -57,6 +60,8 @@ class BodyParser {
   Cursor& cursor_;
   Function& function_;
   int32_t location_ = -1;
+  bool has_selectors_ = false;        ///< the instruction may have parts of registers as operands
+  bool has_vector_specials_ = false;  ///< and this one, %tid without .x
 };
 
 }  // namespace cb::ptx

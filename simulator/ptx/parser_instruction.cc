@@ -56,6 +56,8 @@ bool BodyParser::instruction(std::string_view opcode, uint32_t line, Instruction
     instruction.modifiers.emplace_back(cursor_.token().text.substr(1));
     cursor_.advance();
   }
+  has_selectors_ = opcode.starts_with('v') && opcode != "vote";
+  has_vector_specials_ = opcode == "mov" && instruction.has("v4");
   bool ok;
   if (opcode == "call") {
     ok = call(instruction);
@@ -175,6 +177,8 @@ bool BodyParser::elements(char closing, std::string_view what, std::vector<Opera
 }
 
 bool BodyParser::element(Operand& operand) {
+  // Video instructions negate sources: `-a`.
+  if (has_selectors_ && cursor_.is('-')) return negative(operand);
   if (begins_constant(cursor_)) return immediate(operand);
   return named(operand);
 }
@@ -186,6 +190,22 @@ bool BodyParser::immediate(Operand& operand) {
   operand.bits = constant.bits;
   operand.is_float = constant.is_float;
   operand.is_double = constant.is_float && !constant.is_single;
+  return true;
+}
+
+bool BodyParser::negative(Operand& operand) {
+  cursor_.advance();
+  if (begins_constant(cursor_)) {
+    if (!immediate(operand)) return false;
+    if (operand.is_float) return cursor_.fail("a negated floating-point constant");
+    operand.bits = -operand.bits;
+    return true;
+  }
+  if (!named(operand)) return false;
+  if (operand.kind != Operand::Kind::kRegister) {
+    return cursor_.fail("expected a register or a constant after \"-\"");
+  }
+  operand.negated = true;
   return true;
 }
 
@@ -223,6 +243,11 @@ bool BodyParser::named(Operand& operand) {
                           quoted(name)));
   }
   if (cursor_.is(TokenKind::kWord)) {
+    if (has_selectors_) {
+      operand.name = cursor_.token().text.substr(1);
+      cursor_.advance();
+      return within_register_limit();
+    }
     return cursor_.fail(fmt::format("selector {} of register {} is not supported",
                                     quoted(cursor_.token().text), quoted(name)));
   }
@@ -242,6 +267,7 @@ bool BodyParser::special(std::string_view name, Operand& operand) {
   if (!found->is_vector) return !cursor_.error();
   std::string_view word = cursor_.token().text;
   if (word != ".x" && word != ".y" && word != ".z" && word != ".w") {
+    if (has_vector_specials_) return !cursor_.error();
     return cursor_.unexpected(fmt::format(".x, .y, .z or .w after {}", name));
   }
   operand.name += word;
