@@ -79,6 +79,7 @@ class Decoder {
   Result<std::unique_ptr<FunctionCode>> decode_function(uint32_t index,
                                                         std::set<uint32_t>& reached) {
     const ptx::Function& function = module_.functions[index];
+    note_needs(function);
     auto ir = select_operations(module_, function, shared_, reached, calls_unknown_);
     if (!ir) return tl::unexpected<Error>(ir.error());
     FlowGraph graph = find_blocks(*ir);
@@ -90,6 +91,17 @@ class Decoder {
     auto code = emit_code(*ir, graph, *live, *slots, stalls_, program_->num_sites);
     program_->num_sites += code->num_sites;
     return code;
+  }
+
+  /// What a function wants of the launch beyond registers and variables.
+  void note_needs(const ptx::Function& function) {
+    for (const ptx::Instruction& instruction : function.body) {
+      program_->takes_stack |= instruction.opcode == "alloca";
+      for (const ptx::Operand& operand : instruction.operands) {
+        program_->uses_reserved_shared |= operand.kind == ptx::Operand::Kind::kSpecial &&
+                                          operand.name.starts_with("%reserved_smem");
+      }
+    }
   }
 
   void finish(const ptx::Function& kernel) {

@@ -15,13 +15,6 @@ using Symbol = ptx::Operand::Symbol;
 
 constexpr uint64_t kMaxLocalBytes = 512 * 1024;
 
-uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
-
-uint32_t align_of(const ptx::Variable& variable) {
-  uint32_t natural = std::max(1u, ptx::bytes_of(variable.type));
-  return std::max(variable.align, natural);
-}
-
 class Selector {
  public:
   Selector(const ptx::Module& module, const ptx::Function& function, SharedLayout& shared,
@@ -121,12 +114,7 @@ class Selector {
       op.fn = control_ops().trap;
       return op;
     }
-    if (opcode == "brkpt") {
-      IrOp op;
-      op.fn = control_ops().nop;
-      op.flags = kOpPure;
-      return op;
-    }
+    if (opcode == "brkpt" || opcode == "pmevent") return select_hint();
     if (auto moved = select_move()) return *std::move(moved);
     if (auto spec = find_alu(*instruction_, function_)) {
       return from_alu(value_or_throw(std::move(*spec)));
@@ -141,6 +129,67 @@ class Selector {
     throw refusal("the simulator does not have this instruction");
   }
 
+  /// For debuggers and profilers, of which there are none.
+  IrOp select_hint() const {
+    const auto& operands = instruction_->operands;
+    bool is_event = instruction_->opcode == "pmevent";
+    bool known = instruction_->modifiers.empty() ||
+                 (is_event && instruction_->modifiers == std::vector<std::string>{"mask"});
+    if (!known) throw refusal("this form is not supported");
+    if (operands.size() != (is_event ? 1 : 0)) throw refusal("an operand is missing or too many");
+    if (is_event && operands[0].kind != Operand::Kind::kImmediate) {
+      throw refusal("an event is a constant");
+    }
+    IrOp op;
+    op.fn = control_ops().nop;
+    op.flags = kOpPure;
+    return op;
+  }
+
+  /// mov.v4 from %tid and its like.
+  IrOp select_vector_move() {
+    const Operand& to = instruction_->operands[0];
+    if (instruction_->full_name() != "mov.v4.u32" || to.elements.size() != 4) {
+      throw refusal("this form is not supported");
+    }
+    IrOp op;
+    op.fn = control_ops().move_vector;
+    op.flags = kOpPure;
+    for (size_t i = 0; i < 4; ++i) {
+      const Operand& element = to.elements[i];
+      bool is_sink = element.kind == Operand::Kind::kSink;
+      if (!is_sink &&
+          (element.kind != Operand::Kind::kRegister ||
+           ptx::bytes_of(function_.registers[static_cast<size_t>(element.reg)].type) != 4)) {
+        throw refusal("the destinations must be registers of 32 bits");
+      }
+      AluOperand place{.index = 0,
+                       .element = static_cast<int8_t>(i),
+                       .type = ptx::Type::kU32,
+                       .is_destination = true};
+      op.operands.push_back(
+          {{.kind = OpOperand::Kind::kList, .plain = place}, resolve(element, ptx::Type::kU32)});
+    }
+    constexpr std::pair<const char*, AluPlace> kComponents[] = {
+        {".x", AluPlace::kA}, {".y", AluPlace::kB}, {".z", AluPlace::kC}};
+    for (const auto& [component, place] : kComponents) {
+      Operand scalar = instruction_->operands[1];
+      scalar.name += component;
+      op.operands.push_back({{.plain = {.index = 1, .place = place, .type = ptx::Type::kU32}},
+                             resolve(scalar, ptx::Type::kU32)});
+    }
+    return op;
+  }
+
+  /// A 16-bit register gets the lower half of a special register.
+  IrOp select_narrow_move() {
+    ptx::Instruction convert = *instruction_;
+    convert.opcode = "cvt";
+    convert.modifiers = {"u16", "u32"};
+    convert.operands[1] = Operand{};  // a constant: of any width
+    return from_alu(value_or_throw(std::move(*find_alu(convert, function_))));
+  }
+
   /// mov from an address or a special register that does not change: an ordinary mov whose source
   /// is a preset.
   std::optional<IrOp> select_move() {
@@ -148,6 +197,13 @@ class Selector {
     const Operand& source = instruction_->operands[1];
     bool is_special =
         source.kind == Operand::Kind::kSpecial && special_preset(source.name).has_value();
+    if (source.kind == Operand::Kind::kSpecial && instruction_->has("v4")) {
+      return select_vector_move();
+    }
+    if (is_special && (instruction_->has("u16") || instruction_->has("b16")) &&
+        instruction_->operands[0].kind == Operand::Kind::kRegister) {
+      return select_narrow_move();
+    }
     if (!is_special && source.kind != Operand::Kind::kVariable) return std::nullopt;
     if (instruction_->operands[0].kind != Operand::Kind::kRegister) {
       throw refusal("the destination must be a register");
@@ -236,6 +292,7 @@ class Selector {
   }
 
   Ref resolve_address(const Operand& operand, ptx::Type type) {
+    if (operand.kind == Operand::Kind::kVariable) return variable_address(operand, type, 0);
     if (operand.kind != Operand::Kind::kMemory) throw refusal("a memory operand is missing");
     if (operand.reg >= 0) {
       return {Ref::Kind::kRegister, false, static_cast<uint32_t>(operand.reg)};
@@ -422,29 +479,6 @@ class Selector {
 };
 
 }  // namespace
-
-uint64_t SharedLayout::offset_of(const ptx::Function* function, uint32_t index,
-                                 const ptx::Variable& variable) {
-  auto [place, is_new] = offsets_.try_emplace({function, index}, 0);
-  if (is_new) {
-    bytes_ = round_up(bytes_, align_of(variable));
-    place->second = bytes_;
-    bytes_ += variable.bytes;
-  }
-  return place->second;
-}
-
-std::pair<std::vector<uint32_t>, uint32_t> parameter_layout(
-    const std::vector<ptx::Variable>& parameters) {
-  std::vector<uint32_t> offsets;
-  uint64_t next = 0;
-  for (const ptx::Variable& parameter : parameters) {
-    next = round_up(next, align_of(parameter));
-    offsets.push_back(static_cast<uint32_t>(next));
-    next += parameter.bytes;
-  }
-  return {std::move(offsets), static_cast<uint32_t>(next)};
-}
 
 Result<FunctionIr> select_operations(const ptx::Module& module, const ptx::Function& function,
                                      SharedLayout& shared, std::set<uint32_t>& reached,

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "simulator/decode/ir.h"
-#include "simulator/decode/shared_layout.h"
+#include "simulator/decode/memory_layout.h"
 
 namespace cb::sim {
 
@@ -13,9 +13,5 @@ namespace cb::sim {
 Result<FunctionIr> select_operations(const ptx::Module& module, const ptx::Function& function,
                                      SharedLayout& shared, std::set<uint32_t>& reached,
                                      bool& calls_unknown);
-
-/// Offset of each parameter of a kernel, and the bytes of all.
-std::pair<std::vector<uint32_t>, uint32_t> parameter_layout(
-    const std::vector<ptx::Variable>& parameters);
 
 }  // namespace cb::sim

@@ -34,6 +34,11 @@ constexpr std::array kNames = {
     std::pair{"%total_smem_size", Special::kTotalSmemSize},
     std::pair{"%dynamic_smem_size", Special::kDynamicSmemSize},
     std::pair{"%aggr_smem_size", Special::kAggrSmemSize},
+    std::pair{"%reserved_smem_offset_begin", Special::kReservedSmemBegin},
+    std::pair{"%reserved_smem_offset_end", Special::kReservedSmemEnd},
+    std::pair{"%reserved_smem_offset_cap", Special::kReservedSmemCap},
+    std::pair{"%reserved_smem_offset_0", Special::kReservedSmemBegin},
+    std::pair{"%reserved_smem_offset_1", Special::kReservedSmem1},
     std::pair{"%clusterid.x", Special::kClusterIdX},
     std::pair{"%clusterid.y", Special::kClusterIdY},
     std::pair{"%clusterid.z", Special::kClusterIdZ},
@@ -61,6 +66,10 @@ std::optional<Preset> special_preset(std::string_view name) {
       preset.special = special;
       return preset;
     }
+  }
+  // No counter is ever programmed, and no kernel is part of a graph that a device launched.
+  if (name.starts_with("%pm") || name == "%current_graph_exec") {
+    return Preset{.kind = Preset::Kind::kConstant, .value = 0};
   }
   if (!name.starts_with(kEnvreg)) return std::nullopt;
   std::string_view digits = name.substr(kEnvreg.size());

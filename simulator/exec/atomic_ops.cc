@@ -54,8 +54,8 @@ const MicroOp* atomic_op(Context& c, const MicroOp* op) {
   return op + 1;
 }
 
-/// .v2 to .v8: each element is an atomic of its own. The operands of red are the list; those of
-/// atom, whose list takes the results, are in places kB and kC.
+/// .v2 to .v8: each element is an atomic of its own. The list has the results of atom, then the
+/// operands.
 template <typename F, typename T, unsigned N>
 const MicroOp* atomic_list_op(Context& c, const MicroOp* op) {
   LaneAddresses at;
@@ -63,11 +63,11 @@ const MicroOp* atomic_list_op(Context& c, const MicroOp* op) {
   describe_access(c, op, at, N * sizeof(T), kind_of(op));
   bool returns = (op->flags & kOpLoad) != 0;
   const Slot* list = list_of(c, op);
-  const Slot pair[] = {op->b, op->c};
+  const Slot* operands = returns ? list + N : list;
   alignas(64) T room[N][kLanes], old[N][kLanes];
   const T* operand[N];
   for (unsigned k = 0; k < N; ++k) {
-    operand[k] = read_lanes<T>(c, returns ? pair[k & 1] : list[k], room[k]);
+    operand[k] = read_lanes<T>(c, operands[k], room[k]);
   }
   bool changed = false;
   for (uint32_t left = c.mask; left != 0; left &= left - 1) {
@@ -268,14 +268,8 @@ Result<size_t> add_operands(OpQuery& query, OpSpec& spec, const Atomic& atomic, 
   add_address(query, spec, address);
   auto width = data_width(query, data, atomic.type, atomic.elements);
   if (!width) return tl::unexpected(width.error());
-  if (returns && atomic.elements > 1) {
-    if (atomic.elements != 2) return query.refuse("only .v2 is supported where results return");
-    add_plain(spec, data, AluPlace::kB, atomic.type, false, 0);
-    add_plain(spec, data, AluPlace::kC, atomic.type, false, 1);
-  } else {
-    add_data(spec, data, atomic.type, atomic.elements, false);
-    if (atomic.elements > 1) spec.flags |= kOpListSource;
-  }
+  add_data(spec, data, atomic.type, atomic.elements, false);
+  if (atomic.elements > 1) spec.flags |= kOpListSource;
   if (atomic.operation == "cas") {
     add_plain(spec, data + 1, AluPlace::kC, atomic.type);
     return data + 2;

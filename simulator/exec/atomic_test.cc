@@ -7,6 +7,7 @@
 #include <bit>
 #include <functional>
 #include <random>
+#include <vector>
 
 #include "simulator/exec/memory_rig.h"
 #include "simulator/exec/number_format.h"
@@ -240,6 +241,77 @@ TEST(Atomic, VectorsAreAtomicsOfTheirElements) {
   pair.set_affine("%f4", std::bit_cast<uint32_t>(2.0f), 0);
   ASSERT_TRUE(pair.run());
   EXPECT_EQ(pair.get("%f2").low[31], std::bit_cast<uint32_t>(62.0f));
+}
+
+Model extreme(const NumberFormat& format, bool is_max) {
+  return [=](uint64_t old, uint64_t b, uint64_t) {
+    return (value_of(old, format) < value_of(b, format)) == is_max ? b : old;
+  };
+}
+
+/// atom and red of `count` elements, which lanes do in order, element by element.
+void check_vector(const Case& test, unsigned count, bool returns, std::mt19937_64& random) {
+  auto list = [&](unsigned first) {
+    std::string text = fmt::format("{{{}{}", test.reg, first);
+    for (unsigned k = 1; k < count; ++k) text += fmt::format(", {}{}", test.reg, first + k);
+    return text + "}";
+  };
+  std::string text =
+      fmt::format("{}.global.v{}.{}.{} {}[%rd0], {};", returns ? "atom" : "red", count, test.type,
+                  test.operation, returns ? list(1) + ", " : "", list(1 + count));
+  MemoryRig rig(text);
+  ASSERT_EQ(rig.refusal(), "") << text;
+  unsigned bytes = count * test.bytes;
+  uint64_t base = rig.allocate(0, 4 * bytes);
+  LaneValues addresses;
+  std::vector<LaneValues> in(count), expected(count);
+  std::vector<uint64_t> memory(4 * count);
+  for (size_t k = 0; k < memory.size(); ++k) {
+    memory[k] = operand(random, test.bytes);
+    std::memcpy(reinterpret_cast<uint8_t*>(base) + k * test.bytes, &memory[k], test.bytes);
+  }
+  for (size_t i = 0; i < kLanes; ++i) {
+    size_t vector = random() % 4;
+    addresses.low[i] = base + vector * bytes;
+    for (unsigned k = 0; k < count; ++k) {
+      in[k].low[i] = operand(random, test.bytes);
+      uint64_t& value = memory[vector * count + k];
+      expected[k].low[i] = value;
+      value = test.model(value, in[k].low[i], 0);
+    }
+  }
+  rig.set("%rd0", addresses);
+  for (unsigned k = 0; k < count; ++k) rig.set(fmt::format("{}{}", test.reg, 1 + count + k), in[k]);
+  rig.set_mask(kAllLanes, true);
+  ASSERT_TRUE(rig.run()) << text;
+  for (size_t k = 0; k < memory.size(); ++k) {
+    uint64_t actual = 0;
+    std::memcpy(&actual, reinterpret_cast<uint8_t*>(base) + k * test.bytes, test.bytes);
+    ASSERT_EQ(actual, memory[k]) << text << " element " << k;
+  }
+  for (unsigned k = 0; returns && k < count; ++k) {
+    ASSERT_EQ(rig.get(fmt::format("{}{}", test.reg, 1 + k)).low, expected[k].low) << text;
+  }
+}
+
+TEST(Atomic, VectorsOfEachTypeAndLength) {
+  std::mt19937_64 random(2);
+  auto check_all = [&](const Case& test, std::initializer_list<unsigned> counts) {
+    for (unsigned count : counts) {
+      for (bool returns : {true, false}) check_vector(test, count, returns, random);
+    }
+  };
+  check_all({"add", "f32", "%f", 4, sum(kF32Format)}, {2, 4});
+  for (bool brain : {false, true}) {
+    const NumberFormat& format = brain ? kBf16Format : kF16Format;
+    const std::pair<const char*, Model> kOperations[] = {{"add.noftz", sum(format)},
+                                                         {"min.noftz", extreme(format, false)},
+                                                         {"max.noftz", extreme(format, true)}};
+    for (const auto& [operation, model] : kOperations) {
+      check_all({operation, brain ? "bf16" : "f16", "%h", 2, model}, {2, 4, 8});
+      check_all({operation, brain ? "bf16x2" : "f16x2", "%r", 4, on_pairs(model)}, {2, 4});
+    }
+  }
 }
 
 TEST(Atomic, OnlyChangesSpoilAWaitLoopAndWakeWaiters) {

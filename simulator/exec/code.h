@@ -41,6 +41,10 @@ enum class Special : uint8_t {
   kTotalSmemSize,
   kDynamicSmemSize,
   kAggrSmemSize,
+  kReservedSmemBegin,
+  kReservedSmemEnd,
+  kReservedSmemCap,
+  kReservedSmem1,
   kEnvreg,  ///< Preset::index says which
   kClusterIdX,
   kClusterIdY,
@@ -141,8 +145,10 @@ struct Program {
   uint32_t static_shared_bytes = 0;  ///< of all shared variables that are reachable
   uint32_t dynamic_shared_align = 16;
   uint32_t param_bytes = 0;
-  uint32_t max_depth_bytes = 0;  ///< local memory of the deepest static call chain
-  bool recursive = false;        ///< or has indirect calls: the depth is not known
+  uint32_t max_depth_bytes = 0;       ///< local memory of the deepest static call chain
+  bool recursive = false;             ///< or has indirect calls: the depth is not known
+  bool takes_stack = false;           ///< has alloca
+  bool uses_reserved_shared = false;  ///< reads %reserved_smem_offset_*
 };
 
 }  // namespace cb::sim

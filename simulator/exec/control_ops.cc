@@ -92,7 +92,14 @@ const MicroOp* enter(Context& c, const MicroOp* op, const FunctionCode& callee) 
   uint64_t offset = caller.local_offset + caller.code->local_bytes;
   offset = (offset + kFrameAlign - 1) / kFrameAlign * kFrameAlign;
   int first = std::countr_zero(c.group_mask);
-  if (offset + callee.local_bytes > c.local_lane_bytes) {
+  uint64_t limit = c.local_lane_bytes;
+  if (c.warp->stack != nullptr) {
+    for (uint32_t left = c.group_mask; left != 0; left &= left - 1) {
+      auto lane = static_cast<size_t>(std::countr_zero(left));
+      limit = std::min<uint64_t>(limit, (*c.warp->stack)[lane]);
+    }
+  }
+  if (offset + callee.local_bytes > limit) {
     return fault(
         c, op, Finding::Kind::kStackOverflow, first,
         fmt::format("calls need more than the {} bytes of a thread's stack", c.local_lane_bytes));
@@ -106,6 +113,7 @@ const MicroOp* enter(Context& c, const MicroOp* op, const FunctionCode& callee) 
       c.engine->make_frame(*c.warp, callee, c.group_mask, static_cast<uint32_t>(offset)));
   Frame& frame = *c.warp->frames.back();
   frame.caller = &caller;
+  if (c.warp->stack != nullptr) frame.stack = std::make_unique<LaneStack>(*c.warp->stack);
   frame.return_to = place_of_op(c, op) + 1;
   frame.call_site = op->target;
   for (size_t i = 0; i < site.arguments.size(); ++i) {
@@ -166,6 +174,13 @@ const MicroOp* return_op(Context& c, const MicroOp* op) {
                   copy.bytes);
     }
   }
+  if (c.warp->stack != nullptr) {
+    for (uint32_t left = c.group_mask; left != 0; left &= left - 1) {
+      auto lane = static_cast<size_t>(std::countr_zero(left));
+      (*c.warp->stack)[lane] =
+          frame.stack != nullptr ? (*frame.stack)[lane] : static_cast<uint32_t>(c.local_lane_bytes);
+    }
+  }
   uint32_t return_to = frame.return_to;
   c.group->frame = caller;
   c.group->spin_pc = ~0u;
@@ -189,6 +204,21 @@ const MicroOp* trap_op(Context& c, const MicroOp* op) {
 }
 
 const MicroOp* nop_op(Context&, const MicroOp* op) { return op + 1; }
+
+/// mov.v4 from a special register of three components; the fourth is 0.
+const MicroOp* move_vector_op(Context& c, const MicroOp* op) {
+  const Slot sources[] = {op->a, op->b, op->c};
+  const Slot* list = c.code->lists.data() + op->list;
+  for (int i = 0; i < 4; ++i) {
+    if (list[i].index == kNoSlot) continue;
+    if (i < 3) {
+      copy_slot<uint32_t>(c, list[i], sources[i]);
+    } else {
+      write_uniform<uint32_t>(c, list[i], 0);
+    }
+  }
+  return op + 1;
+}
 
 /// Argument `index` of the call, of one lane; arguments are at most 8 bytes.
 uint64_t argument(const Context& c, const CallSite& site, size_t index, int lane) {
@@ -246,7 +276,8 @@ const ControlOps& control_ops() {
                                  .return_ = return_op,
                                  .exit = exit_op,
                                  .trap = trap_op,
-                                 .nop = nop_op};
+                                 .nop = nop_op,
+                                 .move_vector = move_vector_op};
   return ops;
 }
 

@@ -90,8 +90,18 @@ uint64_t uniform_special(const Preset& preset, const Warp& warp, uint32_t num_sm
     case Special::kGridid:
       return run.id;
     case Special::kTotalSmemSize:
+      return run.user_shared_bytes;
     case Special::kAggrSmemSize:
-      return run.shared_bytes;
+      return run.user_shared_bytes + run.reserved_shared_bytes;
+    case Special::kReservedSmemBegin:
+      return run.reserved_shared_offset;
+    case Special::kReservedSmemEnd:
+      return run.reserved_shared_offset + run.reserved_shared_bytes;
+    case Special::kReservedSmemCap:
+      return run.reserved_shared_bytes;
+    // Two users of the reserved memory are told apart: half of it belongs to each.
+    case Special::kReservedSmem1:
+      return run.reserved_shared_offset + run.reserved_shared_bytes / 2;
     case Special::kDynamicSmemSize:
       return run.launch.dynamic_shared_bytes;
     case Special::kEnvreg:

@@ -32,7 +32,10 @@ struct KernelRun {
 
   uint32_t threads_per_block = 0;
   uint32_t warps_per_block = 0;
-  uint64_t shared_bytes = 0;  ///< static, aligned, and dynamic
+  uint64_t shared_bytes = 0;       ///< of a block, with what is reserved if the kernel asks for it
+  uint64_t user_shared_bytes = 0;  ///< static, aligned, and dynamic
+  uint64_t reserved_shared_offset = 0;  ///< of what belongs to libraries: after the user's
+  uint64_t reserved_shared_bytes = 0;
   uint64_t dynamic_shared_offset = 0;
   uint64_t local_lane_bytes = 0;
   uint64_t num_blocks = 0;

@@ -17,6 +17,9 @@
 
 namespace cb::sim {
 
+/// For each lane, the offset in its local memory above which alloca took memory.
+using LaneStack = std::array<uint32_t, kLanes>;
+
 /// Registers of one call of a function, for the lanes that made it.
 struct Frame {
   const FunctionCode* code = nullptr;
@@ -30,6 +33,7 @@ struct Frame {
   uint32_t* predicates = nullptr;
   Time* ready = nullptr;  ///< [num_slots]: when a load fills the slot; timed mode
   FramePool::Memory storage;
+  std::unique_ptr<LaneStack> stack;  ///< as it was when the function was entered
 };
 
 /// A place that a parked group waits on.
@@ -80,8 +84,9 @@ struct Warp {
   uint64_t local_lane_bytes = 0;
   std::vector<std::unique_ptr<Group>> groups;
   std::vector<std::unique_ptr<Frame>> frames;
-  Time stores_done = 0;     ///< when all stores so far are visible
-  Time queued_at = kNever;  ///< when the event queue will run it; kNever: not queued
+  std::unique_ptr<LaneStack> stack;  ///< nullptr: nothing was taken yet
+  Time stores_done = 0;              ///< when all stores so far are visible
+  Time queued_at = kNever;           ///< when the event queue will run it; kNever: not queued
   uint64_t queue_ticket = 0;
 };
 

@@ -61,8 +61,7 @@ std::optional<Result<OpSpec>> find_fence(OpQuery& query) {
   }
   bool is_membar = query.opcode() == "membar";
   if (!is_membar) {
-    int kind = query.take_one({"sc", "acq_rel", "acquire", "release"});
-    if (kind < 0) return query.refuse_modifiers();
+    query.take_one({"sc", "acq_rel", "acquire", "release"});  // none: .acq_rel
     query.take("sync_restrict::shared::cta");
     query.take("sync_restrict::shared::cluster");
   }
@@ -143,7 +142,8 @@ std::span<const OpEntry> fence_entries() { return kEntries; }
 std::optional<Result<OpSpec>> find_memory_op(const ptx::Instruction& instruction,
                                              const OpContext& context) {
   const std::array families = {load_entries(),     store_entries(),   atomic_entries(),
-                               multimem_entries(), address_entries(), fence_entries()};
+                               multimem_entries(), address_entries(), fence_entries(),
+                               stack_entries()};
   return find_in(families, instruction, context);
 }
 

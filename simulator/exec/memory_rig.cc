@@ -66,7 +66,7 @@ MemoryRig::MemoryRig(const std::string& instruction) : world_(world()) {
 {{
   .reg .pred %p<10>;
   .reg .b8 %b<10>;
-  .reg .b16 %h<10>;
+  .reg .b16 %h<20>;
   .reg .b32 %r<10>;
   .reg .f32 %f<10>;
   .reg .b64 %rd<10>;

@@ -59,10 +59,10 @@ enum OpFlag : uint16_t {
   kOpLoad = 128,         ///< results arrive later: destinations are tracked in the scoreboard
   kOpPure = 256,         ///< neither memory nor control: only reads and writes registers
   kOpWaits = 512,        ///< a sign of a wait loop: strong load, atomic, nanosleep, clock
-  kOpListSource =
-      1024,           ///< the slots of the operand list are read (else written, if there are any)
-  kOpRelease = 2048,  ///< takes effect after all earlier accesses of the thread
-  kOpAcquire = 4096,  ///< accesses after it wait for it; the SM's L1 is stale
+  kOpListSource = 1024,  ///< the slots of the operand list are read (else written, if there are
+                         ///< any); with kOpLoad, the first half is written
+  kOpRelease = 2048,     ///< takes effect after all earlier accesses of the thread
+  kOpAcquire = 4096,     ///< accesses after it wait for it; the SM's L1 is stale
 };
 
 /// Sixty-four bytes, one cache line. `d` is the destination, `a` to `c` the sources. For

@@ -71,7 +71,8 @@ struct ControlOps {
   OpFn return_;
   OpFn exit;
   OpFn trap;
-  OpFn nop;  ///< pragma-like instructions: brkpt, membar.proxy on plain memory, ...
+  OpFn nop;  ///< pragma-like instructions: brkpt, pmevent, membar.proxy on plain memory, ...
+  OpFn move_vector;  ///< the list's first three from slots a, b and c, the fourth 0
 };
 const ControlOps& control_ops();
 

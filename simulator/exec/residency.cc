@@ -16,7 +16,7 @@ constexpr uint64_t kWorkspaceBytes = 4096;
 /// What shared and local memory holds before it is written: a pattern that no test mistakes for
 /// data, and nothing that an earlier block left.
 constexpr int kUndefinedByte = 0xd5;
-/// Lane stack where the depth of calls is not known.
+/// Lane stack where the depth of calls, or what alloca takes, is not known.
 constexpr uint64_t kCallStackBytes = 4096;
 /// Shared and local memory of all resident blocks together.
 constexpr uint64_t kMaxScratchBytes = uint64_t{6} << 30;
@@ -49,9 +49,14 @@ void EngineState::start_run(KernelRun& run) {
   run.num_blocks = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   uint64_t align = std::max<uint32_t>(program.dynamic_shared_align, 16);
   run.dynamic_shared_offset = (program.static_shared_bytes + align - 1) / align * align;
-  run.shared_bytes = run.dynamic_shared_offset + launch.dynamic_shared_bytes;
+  run.user_shared_bytes = run.dynamic_shared_offset + launch.dynamic_shared_bytes;
+  run.reserved_shared_offset = (run.user_shared_bytes + 127) / 128 * 128;
+  run.reserved_shared_bytes = profile.device.reserved_shared_per_block_bytes;
+  run.shared_bytes = program.uses_reserved_shared
+                         ? run.reserved_shared_offset + run.reserved_shared_bytes
+                         : run.user_shared_bytes;
   run.local_lane_bytes = program.max_depth_bytes;
-  if (program.recursive) run.local_lane_bytes += kCallStackBytes;
+  if (program.recursive || program.takes_stack) run.local_lane_bytes += kCallStackBytes;
   run.local_lane_bytes = (run.local_lane_bytes + 15) / 16 * 16;
   run.param_bytes = program.param_bytes;
   run.param_base = scratch.allocate(std::max<uint64_t>(run.param_bytes, 16));
@@ -161,6 +166,10 @@ void EngineState::start_block(KernelRun& run, uint32_t sm) {
   block.shared_bytes = run.shared_bytes;
   uint64_t local_bytes = run.local_lane_bytes * kLanes;
   if (run.shared_bytes > 0) block.shared_base = undefined_memory(run.shared_bytes);
+  if (run.launch.program->uses_reserved_shared) {
+    std::memset(reinterpret_cast<void*>(block.shared_base + run.reserved_shared_offset), 0,
+                run.reserved_shared_bytes);
+  }
   resources.invalidate_l1(run.launch.device, sm);
   ++ranks[static_cast<size_t>(run.launch.rank)].stats.blocks;
   block.live_warps = run.warps_per_block;
@@ -206,6 +215,7 @@ void EngineState::end_block(Block& block, Time end) {
     }
     warp->groups.clear();
     warp->frames.clear();
+    warp->stack.reset();
     warp->queued_at = kNever;
     warp->queue_ticket = 0;
     if (warp->local_base != 0) scratch.release(warp->local_base, run.local_lane_bytes * kLanes);

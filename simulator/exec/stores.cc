@@ -101,8 +101,9 @@ void EngineState::charge(Context& c, const MicroOp* op) {
   }
   if ((op->flags & kOpLoad) != 0) {
     Time* ready = c.frame->ready;
-    if (op->list_size != 0 && (op->flags & kOpListSource) == 0) {
-      for (uint32_t i = 0; i < op->list_size; ++i) {
+    if (op->list_size != 0) {
+      uint32_t results = (op->flags & kOpListSource) != 0 ? op->list_size / 2 : op->list_size;
+      for (uint32_t i = 0; i < results; ++i) {
         uint16_t slot = c.code->lists[op->list + i].index;
         if (slot < c.code->num_slots) ready[slot] = done;
       }

@@ -1,11 +1,23 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "simulator/ptx/module.h"
 
 namespace cb::sim {
+
+inline uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+
+/// The alignment of a variable: what is declared, at least that of its type.
+uint32_t align_of(const ptx::Variable& variable);
+
+/// Offset of each parameter of a kernel, and the bytes of all.
+std::pair<std::vector<uint32_t>, uint32_t> parameter_layout(
+    const std::vector<ptx::Variable>& parameters);
 
 /// Where shared variables lie in a block's shared memory: those that the kernel reaches, in the
 /// order in which they are met.
