@@ -150,6 +150,7 @@ struct Function {
   std::string name;
   bool is_entry = false;
   bool is_extern = false;  ///< declaration only (vprintf, __assertfail, or resolved by name)
+  bool is_visible = false;
   bool is_weak = false;
   std::vector<Variable> parameters;  ///< .param space, in order
   std::vector<Variable> return_values;
@@ -198,6 +199,9 @@ struct ParseLimits {
   size_t registers_per_function = 1 << 20;
   size_t nesting = 256;
 };
+
+/// The newest PTX ISA that parse() takes.
+inline constexpr unsigned kNewestVersion[2] = {9, 0};
 
 /// Parses a whole module. Safe on hostile text: any input gives a Module or an Error(kConfig)
 /// that names the PTX line ("ptx:12: ..."); no unbounded recursion, time linear in the text.

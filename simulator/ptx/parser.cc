@@ -16,8 +16,6 @@ namespace {
 // they are met; addresses in initial values and the files of .loc may come later in the text and
 // are checked at the end.
 
-constexpr unsigned kVersionMajor = 9;
-constexpr unsigned kVersionMinor = 0;
 constexpr uint64_t kMaxFiles = 1 << 16;
 
 bool parse_version(ParserContext& context) {
@@ -35,11 +33,11 @@ bool parse_version(ParserContext& context) {
     return cursor.unexpected("a version such as 9.0");
   }
   if (std::pair(module.version_major, module.version_minor) >
-      std::pair(kVersionMajor, kVersionMinor)) {
+      std::pair(kNewestVersion[0], kNewestVersion[1])) {
     return cursor.fail(
         fmt::format("PTX ISA {} is not supported: the newest is {}.{}. Compile with "
                     "nvcc 13.0 or older",
-                    text, kVersionMajor, kVersionMinor));
+                    text, kNewestVersion[0], kNewestVersion[1]));
   }
   cursor.advance();
   return true;

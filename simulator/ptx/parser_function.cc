@@ -90,6 +90,7 @@ bool place_function(ParserContext& context, std::string_view name, const Functio
         fmt::format("function {} was declared with another signature", quoted(name)));
   }
   earlier.is_weak |= function.is_weak;
+  earlier.is_visible |= function.is_visible;
   return true;
 }
 
@@ -117,6 +118,7 @@ bool parse_function(ParserContext& context, const Linkage& linkage, bool is_entr
   Cursor& cursor = context.cursor;
   Function function;
   function.is_entry = is_entry;
+  function.is_visible = linkage.is_visible;
   function.is_weak = linkage.is_weak;
   function.is_extern = true;
   std::string_view name;
@@ -133,6 +135,7 @@ bool parse_function(ParserContext& context, const Linkage& linkage, bool is_entr
     function.is_extern = false;
     if (!BodyParser(context, function).parse()) return false;
     function.is_weak |= context.module.functions[index].is_weak;
+    function.is_visible |= context.module.functions[index].is_visible;
     context.module.functions[index] = std::move(function);
   } else if (!cursor.accept(';')) {
     return cursor.unexpected("the body of a function, or \";\"");
