@@ -92,10 +92,12 @@ CB_DRIVER CUresult cuGetProcAddress_v2(const char* symbol, void** function, int 
                                               ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
                                               : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   if (status != nullptr) *status = result;
-  return lookup.function != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+  return CUDA_SUCCESS;
 }
 
 CB_DRIVER CUresult cuGetProcAddress(const char* symbol, void** function, int version,
                                     cuuint64_t flags) {
-  return cuGetProcAddress_v2(symbol, function, version, flags, nullptr);
+  CUresult result = cuGetProcAddress_v2(symbol, function, version, flags, nullptr);
+  // Without a status, as CUDA 11.3 brought it, the result says that nothing was found.
+  return result == CUDA_SUCCESS && *function == nullptr ? CUDA_ERROR_NOT_FOUND : result;
 }

@@ -65,9 +65,10 @@ def results(include):
 
 
 def versions(include, symbols):
-    """Pairs the versions of a name in cudaTypedefs.h with its symbols, oldest with oldest."""
+    """Pairs the versions of a name in the toolkit's typedefs with its symbols, oldest with oldest."""
     introduced = {}
-    typedefs = (include / "cudaTypedefs.h").read_text()
+    typedefs = "".join((include / name).read_text()
+                       for name in ("cudaTypedefs.h", "cudaProfilerTypedefs.h"))
     for name, version, thread in re.findall(r"PFN_(cu\w+?)_v(\d+)(_ptsz|_ptds)?\)", typedefs):
         if not thread:
             introduced.setdefault(name, set()).add(int(version))
