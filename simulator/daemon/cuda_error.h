@@ -14,6 +14,7 @@ enum CudaError : int {
   kCudaNoKernelImageForDevice = 209,
   kCudaPeerAccessUnsupported = 217,
   kCudaInvalidPtx = 218,
+  kCudaUnsupportedPtxVersion = 222,
   kCudaInvalidResourceHandle = 400,
   kCudaNotReady = 600,
   kCudaIllegalAddress = 700,
@@ -23,6 +24,7 @@ enum CudaError : int {
   kCudaCooperativeLaunchTooLarge = 720,
   kCudaNotPermitted = 800,
   kCudaNotSupported = 801,
+  kCudaUnknown = 999,
 };
 
 /// Values of cb_status (commbench/task.h) that bootstrap replies carry.

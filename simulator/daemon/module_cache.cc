@@ -11,8 +11,8 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "simulator/daemon/cuda_error.h"
-#include "simulator/ptx/cubin.h"
 #include "simulator/ptx/fatbin.h"
+#include "simulator/ptx/link.h"
 
 namespace cb::sim {
 namespace {
@@ -70,8 +70,8 @@ uint64_t constant_bytes_of(const ptx::Module& module, const ptx::Function& kerne
 /// Builds the ModuleTable with all that follows it.
 class TableBuilder {
  public:
-  TableBuilder(SharedModule& shared, unsigned ptx_arch, unsigned arch)
-      : shared_(shared), ptx_arch_(ptx_arch), arch_(arch) {}
+  TableBuilder(SharedModule& shared, unsigned ptx_arch, unsigned arch, uint32_t max_registers)
+      : shared_(shared), ptx_arch_(ptx_arch), arch_(arch), max_registers_(max_registers) {}
 
   void add_kernel(const ptx::Function& kernel, const ptx::KernelResources* resources) {
     KernelInfo info;
@@ -95,6 +95,7 @@ class TableBuilder {
         }
       }
     }
+    if (max_registers_ > 0) info.registers = std::min(info.registers, max_registers_);
     info.ptx_version = ptx_arch_;
     info.binary_version = arch_;
     std::copy(std::begin(kernel.required_cluster), std::end(kernel.required_cluster),
@@ -139,6 +140,7 @@ class TableBuilder {
 
   SharedModule& shared_;
   unsigned ptx_arch_, arch_;
+  uint32_t max_registers_;
   std::vector<VariableInfo> variables_;
   std::vector<ParamInfo> params_;
   std::string names_;
@@ -160,6 +162,36 @@ const char* fault_of(const ptx::Module& module) {
     if (function.is_entry && threads > UINT32_MAX) return "a kernel's bounds are too large";
   }
   return nullptr;
+}
+
+std::string hash_of(std::span<const std::byte> bytes) {
+  return sha256_hex(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+/// The fatbins of a LinkedImage; nothing when it is another kind of image.
+std::optional<std::vector<std::span<const std::byte>>> fatbins_of(
+    std::span<const std::byte> image) {
+  LinkedImage header;
+  if (image.size() < sizeof header) return std::nullopt;
+  std::memcpy(&header, image.data(), sizeof header);
+  if (header.magic != kLinkedImageMagic) return std::nullopt;
+  std::vector<std::span<const std::byte>> fatbins;
+  size_t at = sizeof header + size_t{header.count} * sizeof(uint64_t);
+  if (header.count > kMaxLinkedFatbins || at > image.size()) return fatbins;
+  for (uint32_t index = 0; index < header.count; ++index) {
+    uint64_t bytes = 0;
+    std::memcpy(&bytes, image.data() + sizeof header + index * sizeof bytes, sizeof bytes);
+    if (bytes > image.size() - at) return std::vector<std::span<const std::byte>>();
+    fatbins.push_back(image.subspan(at, bytes));
+    at += bytes;
+  }
+  return fatbins;
+}
+
+bool has_link_flag(std::span<const std::byte> image, uint32_t flag) {
+  LinkedImage header;
+  std::memcpy(&header, image.data(), sizeof header);
+  return (header.flags & flag) != 0;
 }
 
 }  // namespace
@@ -186,50 +218,117 @@ ModuleCache::ModuleCache(const Profile& profile, const std::vector<std::string>&
       stalls_(StallModel::of(profile)),
       allowed_(allowed) {}
 
+bool ModuleCache::is_allowed(const std::string& hash) const {
+  return allowed_.empty() || std::find(allowed_.begin(), allowed_.end(), hash) != allowed_.end();
+}
+
+bool ModuleCache::all_allowed(std::span<const std::byte> image) const {
+  if (allowed_.empty()) return true;
+  auto fatbins = fatbins_of(image);
+  if (!fatbins) return is_allowed(hash_of(image));
+  return std::all_of(fatbins->begin(), fatbins->end(),
+                     [this](const auto& fatbin) { return is_allowed(hash_of(fatbin)); });
+}
+
 std::shared_ptr<SharedModule> ModuleCache::load(std::span<const std::byte> image,
-                                                ImageFault& fault) {
-  std::string hash =
-      sha256_hex(std::string_view(reinterpret_cast<const char*>(image.data()), image.size()));
-  if (!allowed_.empty() && std::find(allowed_.begin(), allowed_.end(), hash) == allowed_.end()) {
+                                                uint32_t max_registers, ImageFault& fault) {
+  if (!all_allowed(image)) {
     fault = {kCudaNotPermitted,
              "device code that was not built from the candidate's sources is not loaded"};
     return nullptr;
   }
-  auto found = entries_.find(hash);
+  std::string key = fmt::format("{} {}", hash_of(image), max_registers);
+  auto found = entries_.find(key);
   if (found == entries_.end() && entries_.size() >= kMaxEntries) {
     fault = {kCudaMemoryAllocation, "the job has loaded too many different modules"};
     return nullptr;
   }
-  if (found == entries_.end()) found = entries_.emplace(hash, read(image)).first;
+  if (found == entries_.end()) found = entries_.emplace(key, read(image, max_registers)).first;
   fault = found->second.fault;
   return found->second.module;
 }
 
-ModuleCache::Entry ModuleCache::read(std::span<const std::byte> image) const {
-  Result<ptx::Fatbin> fatbin = ptx::read_fatbin(image);
-  if (!fatbin) return {nullptr, {kCudaInvalidKernelImage, fatbin.error().message()}};
-  Result<const ptx::FatbinEntry*> source = ptx::select_ptx(*fatbin, arch_);
-  if (!source) return {nullptr, {kCudaNoKernelImageForDevice, source.error().message()}};
-  Result<ptx::Module> parsed = ptx::parse((*source)->content);
-  if (!parsed) return {nullptr, {kCudaInvalidPtx, parsed.error().message()}};
-  if (const char* reason = fault_of(*parsed)) return {nullptr, {kCudaInvalidPtx, reason}};
-
-  auto shared = std::make_shared<SharedModule>();
-  shared->module = std::make_shared<const ptx::Module>(std::move(*parsed));
-  std::vector<ptx::KernelResources> resources;
+std::optional<ModuleCache::Source> ModuleCache::read_source(std::span<const std::byte> bytes,
+                                                            ImageFault& fault) const {
+  auto refuse = [&fault](int error, const std::string& message) {
+    fault = {error, message};
+    return std::nullopt;
+  };
+  Result<ptx::Fatbin> fatbin = ptx::read_fatbin(bytes);
+  if (!fatbin) return refuse(kCudaInvalidKernelImage, fatbin.error().message());
+  Result<const ptx::FatbinEntry*> entry = ptx::select_ptx(*fatbin, arch_);
+  if (!entry) return refuse(kCudaNoKernelImageForDevice, entry.error().message());
+  Result<ptx::Module> parsed = ptx::parse((*entry)->content);
+  if (!parsed) {
+    bool is_newer = std::pair((*entry)->version_major, (*entry)->version_minor) >
+                    std::pair(ptx::kNewestVersion[0], ptx::kNewestVersion[1]);
+    return refuse(is_newer ? kCudaUnsupportedPtxVersion : kCudaInvalidPtx,
+                  parsed.error().message());
+  }
+  Source source;
+  source.module = std::move(*parsed);
+  source.ptx_arch = (*entry)->arch;
   if (auto cubin = ptx::select_cubin(*fatbin, arch_)) {
-    const std::string& bytes = (*cubin)->content;
-    if (auto found = ptx::read_cubin_resources(std::as_bytes(std::span(bytes)))) {
-      resources = std::move(*found);
+    const std::string& code = (*cubin)->content;
+    if (auto found = ptx::read_cubin_resources(std::as_bytes(std::span(code)))) {
+      source.resources = std::move(*found);
     }
   }
-  TableBuilder table(*shared, (*source)->arch, arch_);
+  return source;
+}
+
+std::optional<ModuleCache::Source> ModuleCache::read_linked(std::span<const std::byte> image,
+                                                            ImageFault& fault) const {
+  Source linked;
+  std::vector<ptx::Module> modules;
+  auto fatbins = fatbins_of(image);
+  for (std::span<const std::byte> fatbin : *fatbins) {
+    std::optional<Source> source = read_source(fatbin, fault);
+    if (!source && fault.error == kCudaNoKernelImageForDevice &&
+        has_link_flag(image, kLinkSkipForeign)) {
+      continue;
+    }
+    if (!source) return std::nullopt;
+    modules.push_back(std::move(source->module));
+    linked.ptx_arch = std::max(linked.ptx_arch, source->ptx_arch);
+  }
+  if (modules.empty()) {
+    if (fault.error == 0) {
+      fault = {kCudaInvalidKernelImage, "an image to be linked has no fatbins, or is cut off"};
+    }
+    return std::nullopt;
+  }
+  Result<ptx::Module> module = ptx::link(std::move(modules));
+  // What the driver's linker answers to everything that it cannot do.
+  if (!module) {
+    fault = {kCudaUnknown, module.error().message()};
+    return std::nullopt;
+  }
+  linked.module = std::move(*module);
+  return linked;
+}
+
+ModuleCache::Entry ModuleCache::read(std::span<const std::byte> image,
+                                     uint32_t max_registers) const {
+  ImageFault fault;
+  bool is_linked = fatbins_of(image).has_value();
+  std::optional<Source> source = is_linked ? read_linked(image, fault) : read_source(image, fault);
+  if (!source) return {nullptr, fault};
+  if (const char* reason = fault_of(source->module)) return {nullptr, {kCudaInvalidPtx, reason}};
+  std::string missing = ptx::unresolved(source->module);
+  if (!missing.empty() && !(is_linked && has_link_flag(image, kLinkIncomplete))) {
+    return {nullptr, {is_linked ? kCudaUnknown : kCudaInvalidPtx, missing}};
+  }
+
+  auto shared = std::make_shared<SharedModule>();
+  shared->module = std::make_shared<const ptx::Module>(std::move(source->module));
+  TableBuilder table(*shared, source->ptx_arch, arch_, max_registers);
   for (const ptx::Function& function : shared->module->functions) {
     if (!function.is_entry || function.is_extern) continue;
-    auto found = std::find_if(resources.begin(), resources.end(), [&function](const auto& entry) {
-      return entry.name == function.name;
-    });
-    table.add_kernel(function, found == resources.end() ? nullptr : &*found);
+    auto found =
+        std::find_if(source->resources.begin(), source->resources.end(),
+                     [&function](const auto& entry) { return entry.name == function.name; });
+    table.add_kernel(function, found == source->resources.end() ? nullptr : &*found);
   }
   for (size_t at = 0; at < shared->module->variables.size(); ++at) {
     const ptx::Variable& variable = shared->module->variables[at];

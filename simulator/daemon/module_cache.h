@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "simulator/decode/decode.h"
 #include "simulator/protocol/protocol.h"
+#include "simulator/ptx/cubin.h"
 #include "simulator/ptx/module.h"
 #include "simulator/timing/profile.h"
 
@@ -41,8 +43,10 @@ class ModuleCache {
   /// `allowed`: SHA-256 of the images that may be loaded; empty: any.
   ModuleCache(const Profile& profile, const std::vector<std::string>& allowed);
 
-  /// The module that a device of the profile would run of this fatbin.
-  std::shared_ptr<SharedModule> load(std::span<const std::byte> image, ImageFault& fault);
+  /// The module that a device of the profile would run of this image, a fatbin or a LinkedImage.
+  /// Its kernels use at most `max_registers` per thread, if that is not 0.
+  std::shared_ptr<SharedModule> load(std::span<const std::byte> image, uint32_t max_registers,
+                                     ImageFault& fault);
   const StallModel& stalls() const { return stalls_; }
 
  private:
@@ -50,12 +54,22 @@ class ModuleCache {
     std::shared_ptr<SharedModule> module;
     ImageFault fault;
   };
-  Entry read(std::span<const std::byte> image) const;
+  /// What of a fatbin such a device runs.
+  struct Source {
+    ptx::Module module;
+    unsigned ptx_arch = 0;
+    std::vector<ptx::KernelResources> resources;
+  };
+  bool is_allowed(const std::string& hash) const;
+  bool all_allowed(std::span<const std::byte> image) const;
+  std::optional<Source> read_source(std::span<const std::byte> fatbin, ImageFault& fault) const;
+  std::optional<Source> read_linked(std::span<const std::byte> image, ImageFault& fault) const;
+  Entry read(std::span<const std::byte> image, uint32_t max_registers) const;
 
   unsigned arch_ = 0;
   StallModel stalls_;
   std::vector<std::string> allowed_;
-  std::map<std::string, Entry> entries_;  ///< by hash
+  std::map<std::string, Entry> entries_;  ///< by hash and options
 };
 
 /// "reduce<float>(float*)" of a mangled name; the name itself when it is not one.

@@ -74,7 +74,11 @@ void refuse_image(Call& call, const ImageFault& fault) {
                        .time_ps = call.thread.clock,
                        .place = {.rank = call.process.rank},
                        .detail = fault.message});
-  call.fail(fault.error);
+  Answer answer{.status = fault.error};
+  std::string text = fault.message.substr(0, kMaxImageFaultBytes);
+  answer.payload.resize(text.size());
+  std::memcpy(answer.payload.data(), text.data(), text.size());
+  call.done(call.cluster.costs.call, answer);
 }
 
 }  // namespace
@@ -120,7 +124,8 @@ void module_load(Call& call) {
     return call.fail(kCudaMemoryAllocation);
   }
   ImageFault fault;
-  std::shared_ptr<SharedModule> shared = call.cluster.modules.load(image, fault);
+  std::shared_ptr<SharedModule> shared = call.cluster.modules.load(
+      image, static_cast<uint32_t>(std::min<uint64_t>(call.arg(2), UINT32_MAX)), fault);
   if (shared == nullptr) return refuse_image(call, fault);
   auto module = std::make_shared<LoadedModule>();
   module->shared = shared;

@@ -58,8 +58,10 @@ enum class Op : uint16_t {
                   ///< was not fetched yet; r0 bytes that remain
 
   // Modules.
-  kModuleLoad,     ///< a0 fatbin bytes, in staging [0, a0), or a1 != 0: bytes continue, r0 unset.
-                   ///< r0 module id, r1 bytes of the ModuleTable now in staging
+  kModuleLoad,     ///< a0 image bytes, in staging [0, a0), or a1 != 0: bytes continue, r0 unset.
+                   ///< a2 most registers per thread, 0: any. The image is a fatbin or a
+                   ///< LinkedImage. r0 module id, r1 bytes of the ModuleTable now in staging; of
+                   ///< an image that is refused the payload of the reply says why
   kModuleUnload,   ///< (1) a0 module id
   kSymbolAddress,  ///< a0 module id, a1 variable index, a2 device: r0 address there, r1 bytes
 
@@ -173,6 +175,23 @@ struct DeviceInfo {
   uint32_t multicast_supported = 0;
   uint32_t peer_mask = 0;  ///< bit d: peer access to device d of the node is possible
 };
+
+/// Several fatbins to be linked: this, the size of each (uint64_t), then the fatbins.
+struct LinkedImage {
+  uint32_t magic = 0;
+  uint32_t count = 0;
+  uint32_t flags = 0;
+  uint32_t reserved = 0;
+  uint64_t bytes = 0;  ///< of everything
+};
+inline constexpr uint32_t kLinkedImageMagic = 0x4b4e4c43;
+inline constexpr uint32_t kMaxLinkedFatbins = 4096;
+/// Names that no fatbin defines are no error: more of them are still to come.
+inline constexpr uint32_t kLinkIncomplete = 1;
+/// A fatbin without PTX for the device is left out, as long as nothing of it is needed.
+inline constexpr uint32_t kLinkSkipForeign = 2;
+/// Longest explanation of a refused image, without a NUL.
+inline constexpr uint32_t kMaxImageFaultBytes = 2048;
 
 /// What kModuleLoad puts into staging: ModuleTable, KernelInfo[num_kernels],
 /// VariableInfo[num_variables], ParamInfo[num_params], then NUL-terminated names.

@@ -1,7 +1,10 @@
 #include "simulator/shims/client/fatbin.h"
 
+#include <elf.h>
 #include <cstdlib>
 #include <cstring>
+
+#include "simulator/protocol/protocol.h"
 
 namespace cb::sim::client {
 namespace {
@@ -25,7 +28,8 @@ struct FatbinEntry {
 };
 static_assert(sizeof(FatbinEntry) == 64);
 
-constexpr uint64_t kArchSpecificFlag = 0x100000;  // sm_90a rather than sm_90
+constexpr uint64_t kArchSpecificFlag = 0x100000;    // sm_90a rather than sm_90
+constexpr uint64_t kFamilySpecificFlag = 0x200000;  // sm_100f
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
@@ -59,7 +63,19 @@ ImageKind inspect_image(const void* image, const void** data, size_t* bytes) {
     }
     return true;
   };
-  if (starts_with(kElfMagic)) return ImageKind::kElf;
+  if (starts_with(kElfMagic)) {
+    Elf64_Half machine;
+    memcpy(&machine, raw + offsetof(Elf64_Ehdr, e_machine), sizeof machine);
+    return machine == EM_CUDA ? ImageKind::kCubin : ImageKind::kUnknown;
+  }
+  if (starts_with(&kLinkedImageMagic)) {
+    LinkedImage header;
+    memcpy(&header, image, sizeof header);
+    if (header.bytes < sizeof header || header.bytes > kMaxFatbinBytes) return ImageKind::kUnknown;
+    *data = image;
+    *bytes = header.bytes;
+    return ImageKind::kLinked;
+  }
   if (starts_with(&kWrapperMagic)) {
     FatbinWrapper wrapper;
     memcpy(&wrapper, image, sizeof wrapper);
@@ -91,18 +107,19 @@ ImageKind inspect_image(const void* image, const void** data, size_t* bytes) {
 void* wrap_ptx(const char* text, size_t text_bytes, size_t* container_bytes) {
   FatbinEntry entry;
   entry.payload_bytes = (text_bytes + 7) / 8 * 8;
-  const char* version = strstr(text, ".version");
-  if (version != nullptr) {
+  const char* version = first_directive(text);
+  if (strncmp(version, ".version", 8) == 0) {
     char* minor = nullptr;
     entry.ptx_major = static_cast<uint16_t>(strtoul(version + 8, &minor, 10));
     if (*minor == '.') entry.ptx_minor = static_cast<uint16_t>(strtoul(minor + 1, nullptr, 10));
   }
-  const char* target = strstr(text, ".target");
+  const char* target = strstr(version, ".target");
   const char* arch = target == nullptr ? nullptr : strstr(target, "sm_");
   if (arch != nullptr) {
     char* suffix = nullptr;
     entry.arch = static_cast<uint32_t>(strtoul(arch + 3, &suffix, 10));
     if (*suffix == 'a') entry.flags |= kArchSpecificFlag;
+    if (*suffix == 'f') entry.flags |= kFamilySpecificFlag;
   }
   FatbinHeader header = {kContainerMagic, 1, sizeof(FatbinHeader),
                          sizeof entry + entry.payload_bytes};
@@ -113,6 +130,30 @@ void* wrap_ptx(const char* text, size_t text_bytes, size_t* container_bytes) {
   memcpy(container + sizeof header, &entry, sizeof entry);
   memcpy(container + sizeof header + sizeof entry, text, text_bytes);
   return container;
+}
+
+void* join_containers(const Bytes* containers, size_t count, uint32_t flags, size_t* image_bytes) {
+  if (count > kMaxLinkedFatbins) return nullptr;
+  LinkedImage header;
+  header.magic = kLinkedImageMagic;
+  header.count = static_cast<uint32_t>(count);
+  header.flags = flags;
+  header.bytes = sizeof header + count * sizeof(uint64_t);
+  for (size_t at = 0; at < count; ++at) header.bytes += containers[at].size;
+  if (header.bytes > kMaxFatbinBytes) return nullptr;
+  auto* image = static_cast<char*>(malloc(header.bytes));
+  if (image == nullptr) return nullptr;
+  memcpy(image, &header, sizeof header);
+  char* size_at = image + sizeof header;
+  char* data_at = size_at + count * sizeof(uint64_t);
+  for (size_t at = 0; at < count; ++at) {
+    uint64_t bytes = containers[at].size;
+    memcpy(size_at + at * sizeof bytes, &bytes, sizeof bytes);
+    memcpy(data_at, containers[at].data, bytes);
+    data_at += bytes;
+  }
+  *image_bytes = header.bytes;
+  return image;
 }
 
 }  // namespace cb::sim::client

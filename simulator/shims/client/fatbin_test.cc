@@ -35,6 +35,26 @@ TEST(Fatbin, AHeaderThatCannotBeIsNoImage) {
   EXPECT_EQ(inspect_image("abc", &data, &bytes), ImageKind::kUnknown);
 }
 
+TEST(Fatbin, JoinedContainersAreAnImageOfTheirOwn) {
+  std::string one = container(7), two = container(7) + "more";
+  Bytes inputs[] = {{one.data(), one.size()}, {two.data(), two.size()}};
+  size_t image_bytes = 0;
+  void* image = join_containers(inputs, 2, kLinkIncomplete, &image_bytes);
+  ASSERT_NE(image, nullptr);
+  EXPECT_EQ(image_bytes, sizeof(LinkedImage) + 2 * sizeof(uint64_t) + one.size() + two.size());
+  const void* data = nullptr;
+  size_t bytes = 0;
+  EXPECT_EQ(inspect_image(image, &data, &bytes), ImageKind::kLinked);
+  EXPECT_EQ(data, image);
+  EXPECT_EQ(bytes, image_bytes);
+  static_cast<LinkedImage*>(image)->bytes = 4;
+  EXPECT_EQ(inspect_image(image, &data, &bytes), ImageKind::kUnknown);
+  static_cast<LinkedImage*>(image)->bytes = ~uint64_t{0};
+  EXPECT_EQ(inspect_image(image, &data, &bytes), ImageKind::kUnknown);
+  free(image);
+  EXPECT_EQ(join_containers(inputs, size_t{kMaxLinkedFatbins} + 1, 0, &image_bytes), nullptr);
+}
+
 TEST(Fatbin, LooksThroughAWrapperOfVersionOneOnly) {
   std::string image = container(100);
   FatbinWrapper wrapper = {kWrapperMagic, 1, image.data(), nullptr};
@@ -56,9 +76,13 @@ TEST(Fatbin, KnowsPtxBehindCommentsAndCubins) {
   EXPECT_EQ(bytes, sizeof ptx);
   EXPECT_EQ(inspect_image("/* open", &data, &bytes), ImageKind::kUnknown);
   EXPECT_EQ(inspect_image("\x7f"
-                          "ELF\2\1\1",
+                          "ELF\2\1\1\x41\x08\0\0\0\0\0\0\0\2\0\xbe\0",
                           &data, &bytes),
-            ImageKind::kElf);
+            ImageKind::kCubin);
+  EXPECT_EQ(inspect_image("\x7f"
+                          "ELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0\x3e\0",
+                          &data, &bytes),
+            ImageKind::kUnknown);
 }
 
 TEST(Fatbin, WrappedPtxIsAContainerWithOneEntry) {

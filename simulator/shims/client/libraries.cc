@@ -1,10 +1,12 @@
 #include "simulator/shims/client/libraries.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "simulator/shims/client/call.h"
+#include "simulator/shims/client/errors.h"
 #include "simulator/shims/client/fatbin.h"
 #include "simulator/shims/client/handles.h"
 #include "simulator/shims/client/thread.h"
@@ -14,12 +16,31 @@ namespace {
 
 struct Library {
   Module* module = nullptr;
+  bool is_program = false;  ///< of the program itself: lives as long as that
 };
 
 HandleTable<Library, 1 << 14> libraries;
 
-/// The file with a NUL behind it, in malloc memory; nullptr when it cannot be read.
-char* read_file(const char* path) {
+constexpr size_t kSlackBytes = std::max(sizeof(FatbinHeader), sizeof(LinkedImage));
+
+}  // namespace
+
+cudaError_t check_library_options(const int* options, void* const* values, unsigned count) {
+  if (count > 0 && (options == nullptr || values == nullptr)) return cudaErrorInvalidValue;
+  for (unsigned at = 0; at < count; ++at) {
+    switch (options[at]) {
+      case cudaLibraryBinaryIsPreserved:  // a promise about the image, which is copied anyway
+        break;
+      case cudaLibraryHostUniversalFunctionAndDataTable:
+        return CB_REFUSE("cudaLibraryHostUniversalFunctionAndDataTable");
+      default:
+        return cudaErrorInvalidValue;
+    }
+  }
+  return cudaSuccess;
+}
+
+char* read_image_file(const char* path, size_t* bytes) {
   FILE* file = fopen(path, "rbe");
   if (file == nullptr) return nullptr;
   char* text = nullptr;
@@ -28,30 +49,31 @@ char* read_file(const char* path) {
     bool fits = size >= 0 && static_cast<uint64_t>(size) <= kMaxFatbinBytes;
     if (fits && fseek(file, 0, SEEK_SET) == 0) {
       // Some room behind the end: a container's header may claim more than a short file holds.
-      text = static_cast<char*>(calloc(1, size + sizeof(FatbinHeader)));
+      text = static_cast<char*>(calloc(1, size + kSlackBytes));
       if (text != nullptr && fread(text, 1, size, file) != static_cast<size_t>(size)) {
         free(text);
         text = nullptr;
       }
     }
     const void* data;
-    size_t bytes;
-    if (text != nullptr && inspect_image(text, &data, &bytes) == ImageKind::kContainer &&
-        bytes > static_cast<size_t>(size)) {
-      memset(text, 0, sizeof(FatbinHeader));  // truncated: no image
+    size_t image_bytes = 0;
+    ImageKind kind =
+        text == nullptr ? ImageKind::kUnknown : inspect_image(text, &data, &image_bytes);
+    bool has_size = kind == ImageKind::kContainer || kind == ImageKind::kLinked;
+    if (has_size && image_bytes > static_cast<size_t>(size)) {
+      memset(text, 0, kSlackBytes);  // truncated: no image
     }
+    if (text != nullptr) *bytes = static_cast<size_t>(size);
   }
   fclose(file);
   return text;
 }
 
-}  // namespace
-
-cudaError_t load_library(void** handle, const void* image) {
+cudaError_t load_library(void** handle, const void* image, const JitOptions& options) {
   if (handle == nullptr || image == nullptr) return cudaErrorInvalidValue;
   Module* module = create_module(image);
   if (module == nullptr) return cudaErrorMemoryAllocation;
-  cudaError_t error = load_module(module);
+  cudaError_t error = load_module_with(module, options);
   if (error != cudaSuccess) {
     destroy_module(module);
     return error;
@@ -62,21 +84,41 @@ cudaError_t load_library(void** handle, const void* image) {
     return cudaErrorMemoryAllocation;
   }
   library->module = module;
+  module->library = *handle;
   return cudaSuccess;
 }
 
-cudaError_t load_library_file(void** handle, const char* path) {
+cudaError_t library_of(Module& module, void** handle) {
+  if (handle == nullptr) return cudaErrorInvalidValue;
+  LockAcrossCalls lock(module.mutex);
+  if (module.library == nullptr) {
+    Library* library = libraries.create(&module.library);
+    if (library == nullptr) return cudaErrorMemoryAllocation;
+    library->module = &module;
+    library->is_program = true;
+  }
+  *handle = module.library;
+  return cudaSuccess;
+}
+
+void forget_library_of(Module& module) {
+  if (module.library != nullptr) libraries.destroy(module.library);
+  module.library = nullptr;
+}
+
+cudaError_t load_library_file(void** handle, const char* path, const JitOptions& options) {
   if (handle == nullptr || path == nullptr) return cudaErrorInvalidValue;
-  char* image = read_file(path);
+  size_t bytes = 0;
+  char* image = read_image_file(path, &bytes);
   if (image == nullptr) return cudaErrorFileNotFound;
-  cudaError_t error = load_library(handle, image);
+  cudaError_t error = load_library(handle, image, options);
   free(image);
   return error;
 }
 
 cudaError_t unload_library(void* handle) {
   Library* library = libraries.find(handle);
-  if (library == nullptr) return cudaErrorInvalidResourceHandle;
+  if (library == nullptr || library->is_program) return cudaErrorInvalidResourceHandle;
   Module* module = library->module;
   if (!libraries.destroy(handle)) return cudaErrorInvalidResourceHandle;
   destroy_module(module);

@@ -5,12 +5,21 @@
 
 #include <cuda_runtime_api.h>
 
+#include "simulator/shims/client/jit.h"
 #include "simulator/shims/client/modules.h"
 
 namespace cb::sim::client {
 
-cudaError_t load_library(void** handle, const void* image);
-cudaError_t load_library_file(void** handle, const char* path);
+cudaError_t load_library(void** handle, const void* image, const JitOptions& options = {});
+cudaError_t load_library_file(void** handle, const char* path, const JitOptions& options = {});
+/// Options of cudaLibraryLoadData and its kin, whose values are not the driver's.
+cudaError_t check_library_options(const int* options, void* const* values, unsigned count);
+/// The whole file with a NUL behind it, in malloc memory; nullptr when it cannot be read.
+char* read_image_file(const char* path, size_t* bytes);
+/// The handle of the module that a kernel is in; one for the program's own modules, too.
+cudaError_t library_of(Module& module, void** handle);
+/// The program's own module goes, and with it the handle that library_of gave.
+void forget_library_of(Module& module);
 /// cudaErrorInvalidResourceHandle for anything that is not loaded.
 cudaError_t unload_library(void* handle);
 /// nullptr for anything that is not loaded.

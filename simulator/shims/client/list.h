@@ -34,6 +34,12 @@ class List {
     --size_;
   }
   void clear() { size_ = 0; }
+  /// Frees the memory.
+  void release() {
+    free(items_);
+    items_ = nullptr;
+    size_ = capacity_ = 0;
+  }
 
   size_t size() const { return size_; }
   T& operator[](size_t at) { return items_[at]; }

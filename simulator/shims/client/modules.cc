@@ -35,6 +35,14 @@ Module* new_module() {
   return module;
 }
 
+/// Keeps why a module cannot be used, and says it.
+void note_fault(Module* module, const char* text) {
+  if (*text == '\0') return;
+  report("device code is refused: %s", text);
+  free(module->fault);
+  module->fault = strdup(text);
+}
+
 /// Sends the image in pieces of the staging memory's size. A module that the daemon cannot read, or
 /// that holds no PTX, gives the error that CUDA gives for an image it cannot run.
 cudaError_t send_image(Module* module) {
@@ -48,10 +56,15 @@ cudaError_t send_image(Module* module) {
     cudaError_t error = link_error();
     if (error != cudaSuccess) return error;
     memcpy(thread.staging, bytes + done, piece);
+    char text[kMaxImageFaultBytes + 1];
     Call call(Op::kModuleLoad);
-    call.args(piece, more ? 1 : 0);
+    call.args(piece, more ? 1 : 0, module->max_registers).receive(text, sizeof text - 1);
     error = call.wait();
-    if (error != cudaSuccess) return error;
+    if (error != cudaSuccess) {
+      text[call.received_bytes()] = '\0';
+      note_fault(module, text);
+      return error;
+    }
     done += piece;
     if (more) continue;
     module->id = static_cast<uint32_t>(call.result(0));
@@ -84,9 +97,15 @@ Module* create_module(const void* image) {
   switch (inspect_image(image, &data, &bytes)) {
     case ImageKind::kUnknown:
       return create_failed_module(cudaErrorInvalidKernelImage);
-    case ImageKind::kElf:
-      report("a cubin is machine code, which is not executed here; load PTX or a fatbin with PTX");
-      return create_failed_module(cudaErrorNoKernelImageForDevice);
+    case ImageKind::kCubin: {
+      Module* module = create_failed_module(cudaErrorNoKernelImageForDevice);
+      if (module == nullptr) return nullptr;
+      note_fault(module,
+                 "a cubin is machine code, which is not executed here; load PTX, or a fatbin with "
+                 "PTX in it");
+      return module;
+    }
+    case ImageKind::kLinked:
     case ImageKind::kContainer: {
       Module* module = new_module();
       if (module == nullptr) return nullptr;
@@ -95,14 +114,23 @@ Module* create_module(const void* image) {
       return module;
     }
     case ImageKind::kPtxText: {
-      Module* module = new_module();
-      if (module == nullptr) return nullptr;
-      module->owned_image = wrap_ptx(static_cast<const char*>(data), bytes, &module->image_bytes);
-      module->image = module->owned_image;
-      return module->image == nullptr ? nullptr : module;
+      size_t wrapped_bytes = 0;
+      void* wrapped = wrap_ptx(static_cast<const char*>(data), bytes, &wrapped_bytes);
+      return create_module_around(wrapped, wrapped_bytes);
     }
   }
   return nullptr;
+}
+
+Module* create_module_around(void* image, size_t bytes) {
+  Module* module = image == nullptr ? nullptr : new_module();
+  if (module == nullptr) {
+    free(image);
+    return nullptr;
+  }
+  module->image = module->owned_image = image;
+  module->image_bytes = bytes;
+  return module;
 }
 
 void destroy_module(Module* module) {
@@ -129,6 +157,7 @@ void destroy_module(Module* module) {
   }
   free(module->table);
   free(module->owned_image);
+  free(module->fault);
   free(module);
 }
 

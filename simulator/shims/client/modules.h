@@ -28,6 +28,9 @@ struct Module {
   Mutex mutex;
   State state = State::kNew;
   cudaError_t error = cudaSuccess;  ///< kFailed: what every use returns
+  char* fault = nullptr;            ///< kFailed: why, if that is known
+  uint32_t max_registers = 0;       ///< most registers per thread; 0: any
+  void* library = nullptr;          ///< the handle of the library or module of the API, if any
   uint32_t id = 0;
 
   void* table = nullptr;  ///< malloc memory that holds all of the following
@@ -71,12 +74,14 @@ struct Variable {
 /// A module around an image in any form that inspect_image knows. An image that holds nothing we
 /// can run gives a module that fails with a suitable error when it is used.
 Module* create_module(const void* image);
+/// A module whose image, in malloc memory, becomes its own.
+Module* create_module_around(void* image, size_t bytes);
 /// A module whose every use returns `error`.
 Module* create_failed_module(cudaError_t error);
 /// Removes it, its kernels and its variables, here and in the daemon.
 void destroy_module(Module* module);
 
-/// Sends the image unless that has been done.
+/// Sends the image unless that has been done. Why it is refused is said on stderr, too.
 cudaError_t load_module(Module* module);
 
 /// A kernel of that name; the module is not loaded for it. `handle` is what a cudaKernel_t, a

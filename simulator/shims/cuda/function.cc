@@ -4,6 +4,7 @@
 
 #include "simulator/shims/client/devices.h"
 #include "simulator/shims/client/launch.h"
+#include "simulator/shims/client/libraries.h"
 #include "simulator/shims/cuda/driver.h"
 #include "simulator/shims/cudart/launch_attributes.h"
 
@@ -174,6 +175,17 @@ CB_DRIVER CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t* o
 CB_DRIVER CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offset,
                                       size_t* bytes) {
   return parameter_of(function, index, offset, bytes);
+}
+
+CB_DRIVER CUresult cuKernelGetLibrary(CUlibrary* library, CUkernel handle) {
+  return with_kernel(handle, [&](Kernel& kernel) {
+    return library_of(*kernel.module, reinterpret_cast<void**>(library));
+  });
+}
+CB_DRIVER CUresult cuFuncGetModule(CUmodule* module, CUfunction function) {
+  return with_kernel(function, [&](Kernel& kernel) {
+    return library_of(*kernel.module, reinterpret_cast<void**>(module));
+  });
 }
 
 CB_DRIVER CUresult cuFuncLoad(CUfunction function) {

@@ -9,6 +9,14 @@ using namespace cb::sim::client;
 
 namespace {
 
+template <class Body>
+CUresult with_library(CUlibrary handle, Body body) {
+  return driver_call([&] {
+    Module* module = find_library(handle);
+    return module == nullptr ? cudaErrorInvalidResourceHandle : body(*module);
+  });
+}
+
 template <class Handle, class Body>
 CUresult with_module(Handle handle, Body body) {
   return context_call([&] {
@@ -26,20 +34,25 @@ CUresult load(CUmodule* module, const void* image) {
   return context_call([&] { return load_library(as_handle(module), image); });
 }
 
-template <class Handle, class Result>
-CUresult enumerate(Handle handle, Result* results, unsigned capacity) {
-  return with_module(handle, [&](Module& module) {
-    return library_kernels(module, as_handle(results), capacity);
-  });
+/// Reads the options of the compiler and of the library, and gives the former to `body`.
+template <class Body>
+cudaError_t with_options(const CUjit_option* jit, void** jit_values, unsigned jit_count,
+                         const CUlibraryOption* library, void* const* library_values,
+                         unsigned library_count, Body body) {
+  JitOptions read;
+  cudaError_t error =
+      read_jit_options(reinterpret_cast<const int*>(jit), jit_values, jit_count, &read);
+  if (error == cudaSuccess) {
+    error =
+        check_library_options(reinterpret_cast<const int*>(library), library_values, library_count);
+  }
+  return error == cudaSuccess ? body(read) : error;
 }
 
-template <class Handle>
-CUresult count_kernels(Handle handle, unsigned* count) {
-  return with_module(handle, [&](Module& module) {
-    if (count == nullptr) return cudaErrorInvalidValue;
-    *count = module.num_kernels;
-    return cudaSuccess;
-  });
+cudaError_t count_kernels(const Module& module, unsigned* count) {
+  if (count == nullptr) return cudaErrorInvalidValue;
+  *count = module.num_kernels;
+  return cudaSuccess;
 }
 
 }  // namespace
@@ -48,10 +61,13 @@ CB_DRIVER CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   return load(module, image);
 }
 
-// JIT options tune machine code that is not made here.
-CB_DRIVER CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit_option*,
-                                      void**) {
-  return load(module, image);
+CB_DRIVER CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count,
+                                      CUjit_option* options, void** values) {
+  return context_call([&] {
+    return with_options(options, values, count, nullptr, nullptr, 0, [&](const JitOptions& read) {
+      return load_library(as_handle(module), image, read);
+    });
+  });
 }
 
 CB_DRIVER CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
@@ -79,12 +95,14 @@ CB_DRIVER CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUm
 }
 
 CB_DRIVER CUresult cuModuleGetFunctionCount(unsigned* count, CUmodule handle) {
-  return count_kernels(handle, count);
+  return with_module(handle, [&](Module& module) { return count_kernels(module, count); });
 }
 
 CB_DRIVER CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned capacity,
                                               CUmodule handle) {
-  return enumerate(handle, functions, capacity);
+  return with_module(handle, [&](Module& module) {
+    return library_kernels(module, as_handle(functions), capacity);
+  });
 }
 
 CB_DRIVER CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
@@ -95,14 +113,24 @@ CB_DRIVER CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
   });
 }
 
-CB_DRIVER CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**,
-                                     unsigned, CUlibraryOption*, void**, unsigned) {
-  return driver_call([&] { return load_library(as_handle(library), image); });
+CB_DRIVER CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option* jit,
+                                     void** jit_values, unsigned jit_count,
+                                     CUlibraryOption* options, void** values, unsigned count) {
+  return driver_call([&] {
+    return with_options(
+        jit, jit_values, jit_count, options, values, count,
+        [&](const JitOptions& read) { return load_library(as_handle(library), image, read); });
+  });
 }
 
-CB_DRIVER CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option*,
-                                         void**, unsigned, CUlibraryOption*, void**, unsigned) {
-  return driver_call([&] { return load_library_file(as_handle(library), path); });
+CB_DRIVER CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* jit,
+                                         void** jit_values, unsigned jit_count,
+                                         CUlibraryOption* options, void** values, unsigned count) {
+  return driver_call([&] {
+    return with_options(
+        jit, jit_values, jit_count, options, values, count,
+        [&](const JitOptions& read) { return load_library_file(as_handle(library), path, read); });
+  });
 }
 
 CB_DRIVER CUresult cuLibraryUnload(CUlibrary library) {
@@ -110,11 +138,8 @@ CB_DRIVER CUresult cuLibraryUnload(CUlibrary library) {
 }
 
 CB_DRIVER CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary handle, const char* name) {
-  return driver_call([&] {
-    Module* module = find_library(handle);
-    return module == nullptr ? cudaErrorInvalidResourceHandle
-                             : library_kernel(*module, name, as_handle(kernel));
-  });
+  return with_library(
+      handle, [&](Module& module) { return library_kernel(module, name, as_handle(kernel)); });
 }
 
 CB_DRIVER CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
@@ -133,10 +158,12 @@ CB_DRIVER CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlib
 }
 
 CB_DRIVER CUresult cuLibraryGetKernelCount(unsigned* count, CUlibrary handle) {
-  return count_kernels(handle, count);
+  return with_library(handle, [&](Module& module) { return count_kernels(module, count); });
 }
 
 CB_DRIVER CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned capacity,
                                              CUlibrary handle) {
-  return enumerate(handle, kernels, capacity);
+  return with_library(handle, [&](Module& module) {
+    return library_kernels(module, as_handle(kernels), capacity);
+  });
 }

@@ -14,17 +14,40 @@ cudaError_t with_library(cudaLibrary_t handle, Body body) {
   });
 }
 
-}  // namespace
-
-// The JIT and library options tune how hardware's machine code is made; there is none here.
-CB_API cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJitOption*,
-                                       void**, unsigned, cudaLibraryOption*, void**, unsigned) {
-  return api([&] { return load_library(reinterpret_cast<void**>(library), code); });
+template <class Body>
+cudaError_t with_options(const cudaJitOption* jit, void** jit_values, unsigned jit_count,
+                         const cudaLibraryOption* options, void* const* values, unsigned count,
+                         Body body) {
+  return api([&] {
+    JitOptions read;
+    cudaError_t error =
+        read_jit_options(reinterpret_cast<const int*>(jit), jit_values, jit_count, &read);
+    if (error == cudaSuccess) {
+      error = check_library_options(reinterpret_cast<const int*>(options), values, count);
+    }
+    return error == cudaSuccess ? body(read) : error;
+  });
 }
 
-CB_API cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* library, const char* path, cudaJitOption*,
-                                           void**, unsigned, cudaLibraryOption*, void**, unsigned) {
-  return api([&] { return load_library_file(reinterpret_cast<void**>(library), path); });
+}  // namespace
+
+CB_API cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJitOption* jit,
+                                       void** jit_values, unsigned jit_count,
+                                       cudaLibraryOption* options, void** values, unsigned count) {
+  return with_options(jit, jit_values, jit_count, options, values, count,
+                      [&](const JitOptions& read) {
+                        return load_library(reinterpret_cast<void**>(library), code, read);
+                      });
+}
+
+CB_API cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* library, const char* path,
+                                           cudaJitOption* jit, void** jit_values,
+                                           unsigned jit_count, cudaLibraryOption* options,
+                                           void** values, unsigned count) {
+  return with_options(jit, jit_values, jit_count, options, values, count,
+                      [&](const JitOptions& read) {
+                        return load_library_file(reinterpret_cast<void**>(library), path, read);
+                      });
 }
 
 CB_API cudaError_t cudaLibraryUnload(cudaLibrary_t library) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "simulator/shims/client/fatbin.h"
+#include "simulator/shims/client/libraries.h"
 #include "simulator/shims/client/list.h"
 #include "simulator/shims/client/report.h"
 #include "simulator/shims/cudart/api.h"
@@ -26,15 +27,31 @@ struct FatbinHandle {
 
 Module* module_of(void** handle) { return reinterpret_cast<FatbinHandle*>(handle)->module; }
 
+/// Relocatable device code (nvcc -rdc=true): the code of all files, linked here again, since what
+/// nvcc linked is machine code. The runtime on the device (libcudadevrt), which nvcc always adds,
+/// is machine code, too.
+Module* linked_module(const FatbinWrapper* wrapper) {
+  List<Bytes> containers;
+  for (const void* const* file = wrapper->linked; file != nullptr && *file != nullptr; ++file) {
+    Bytes container;
+    if (inspect_image(*file, &container.data, &container.size) != ImageKind::kContainer) {
+      containers.release();
+      return create_failed_module(cudaErrorInvalidKernelImage);
+    }
+    containers.push(container);
+  }
+  size_t bytes = 0;
+  void* image = containers.size() == 0 ? nullptr
+                                       : join_containers(&containers[0], containers.size(),
+                                                         cb::sim::kLinkSkipForeign, &bytes);
+  containers.release();
+  return image == nullptr ? create_failed_module(cudaErrorInvalidKernelImage)
+                          : create_module_around(image, bytes);
+}
+
 Module* module_for(const FatbinWrapper* wrapper) {
   if (wrapper->magic != kWrapperMagic) return create_failed_module(cudaErrorInvalidKernelImage);
-  if (wrapper->version == 2) {
-    report(
-        "relocatable device code (nvcc -rdc=true, -dc) is not supported: kernels of this program "
-        "cannot be launched");
-    return create_failed_module(cudaErrorNotSupported);
-  }
-  return create_module(wrapper->data);
+  return wrapper->version == 2 ? linked_module(wrapper) : create_module(wrapper->data);
 }
 
 }  // namespace
@@ -79,6 +96,7 @@ CB_API void __cudaUnregisterFatBinary(void** handle) {
     });
     variables.erase_if([module](Variable* variable) { return variable->module == module; });
   }
+  forget_library_of(*module);
   destroy_module(module);
   free(handle);
 }

@@ -93,11 +93,33 @@ TEST(ShimCode, ATableThatPointsOutsideItselfEndsTheConnection) {
   EXPECT_NE(process.standard_error.find("a kernel's name is outside"), std::string::npos);
 }
 
-TEST(ShimCode, RelocatableDeviceCodeIsRefusedByName) {
+TEST(ShimCode, RelocatableDeviceCodeOfAllFilesGoesAsOneImage) {
   FakeDaemon daemon;
+  daemon.set_module_table(one_kernel());
   CompletedProcess process = daemon.run("linked_code");
-  EXPECT_EQ(process.standard_output, "launch 801\n");
-  EXPECT_NE(process.standard_error.find("-rdc=true"), std::string::npos);
+  EXPECT_EQ(process.standard_output, "launch 1\n");  // loaded: its parameters are missing
+  std::string image = daemon.images();
+  LinkedImage header;
+  ASSERT_GE(image.size(), sizeof header);
+  memcpy(&header, image.data(), sizeof header);
+  EXPECT_EQ(header.magic, kLinkedImageMagic);
+  EXPECT_EQ(header.count, 2u);
+  EXPECT_EQ(header.flags, kLinkSkipForeign);
+  EXPECT_EQ(header.bytes, image.size());
+  EXPECT_EQ(image.size(), sizeof header + 2 * (8 + 16 + 8));
+  EXPECT_LT(image.find("payload1"), image.find("payload2"));
+}
+
+TEST(ShimCode, WhyAnImageIsRefusedIsSaid) {
+  FakeDaemon daemon;
+  daemon.answer(Op::kModuleLoad, [](Answering& answering) {
+    if (answering.request.args[1] != 0) return;
+    answering.reply.status = 218;
+    answering.payload = "ptx:7: nonsense";
+  });
+  CompletedProcess process = daemon.run("bad_module");
+  EXPECT_EQ(process.standard_output, "launch 218\nagain 218\nattributes 218\n");
+  EXPECT_EQ(process.standard_error, "commbench sim: device code is refused: ptx:7: nonsense\n");
 }
 
 TEST(ShimCode, TheDriverApiWorksInTheContextThatItMakesCurrent) {
@@ -108,7 +130,7 @@ TEST(ShimCode, TheDriverApiWorksInTheContextThatItMakesCurrent) {
             "before_init 3\ninit 0\ncount 0\ndevices 2\nno_context 201\nretain 0\nset 0\nget 0\n"
             "same 1\nruntime_device 1\nalloc 0\nmemset 0\nfree 0\nbad_context 201\nload 0\n"
             "function 0\nno_function 500\nfunction 0\nlaunch 0\nbad_grid 1\nattribute 0\n"
-            "threads 1024\nunload 0\nentry 0\nalloc 0\nno_entry 500\nstatus 1\nrefused 801\n"
+            "threads 1024\nunload 0\nentry 0\nalloc 0\nno_entry 0\nstatus 1\nrefused 801\n"
             "name 0\nCUDA_ERROR_NOT_SUPPORTED\n");
   EXPECT_EQ(process.standard_error, "commbench sim: cuMemAddressFree is not supported\n");
   auto allocations = daemon.requests(Op::kMalloc);

@@ -133,7 +133,13 @@ int scenario_bad_module() {
 }
 
 int scenario_linked_code() {
-  const void* linked[] = {nullptr};
+  struct {
+    FatbinHeader header = {kContainerMagic, 1, sizeof(FatbinHeader), 8};
+    char payload[8] = {};
+  } first, second;
+  memcpy(first.payload, "payload1", 8);
+  memcpy(second.payload, "payload2", 8);
+  const void* linked[] = {&first, &second, nullptr};
   FatbinWrapper wrapper = {kWrapperMagic, 2, nullptr, linked};
   register_code(&wrapper);
   print("launch", launch(&kernel_stub, dim3(1), dim3(1), nullptr, 0));
