@@ -247,6 +247,13 @@ class Selector {
     for (const OpOperand& operand : spec.operands) {
       const Operand& source = operand_at(operand.plain);
       Ref ref;
+      if (operand.kind == OpOperand::Kind::kListedAddress) {
+        OpOperand listed{.kind = OpOperand::Kind::kList, .plain = operand.plain};
+        op.operands.push_back({listed, resolve_address(source, operand.plain.type)});
+        auto offset = static_cast<uint64_t>(source.offset);
+        op.operands.push_back({listed, preset({.value = offset}, ptx::Type::kB64)});
+        continue;
+      }
       if (operand.kind == OpOperand::Kind::kAddress) {
         ref = resolve_address(source, operand.plain.type);
         op.immediate += static_cast<uint64_t>(source.offset);

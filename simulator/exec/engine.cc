@@ -88,6 +88,12 @@ void EngineState::execute(const Event& event) {
     case Event::Kind::kStore:
       apply_store(event.ticket);
       break;
+    case Event::Kind::kCopyRead:
+      read_copy(event.ticket);
+      break;
+    case Event::Kind::kCopyDone:
+      finish_copy(event.ticket);
+      break;
   }
   ended_runs.clear();
 }

@@ -72,6 +72,11 @@ class SpinRecorder {
 
   /// A load or a failed atomic read `bytes` at `address`; call it after reading.
   void read(uint64_t address, uint32_t bytes);
+  /// The same for an mbarrier that the iteration found in the phase that it waits for.
+  void read_barrier(uint64_t address) {
+    read(address, sizeof(uint64_t));
+    if (!reads_.empty()) reads_.back().is_mbarrier = true;
+  }
   /// The iteration changed something: it is no pure wait.
   void spoil() { spoiled_ = true; }
   /// The iteration looked at the time: it may end without a write.

@@ -2,7 +2,8 @@
 
 // The engine's insides, shared by its source files: engine.cc (events), residency.cc (which blocks
 // run where), warp_run.cc (the loop that executes operations), groups.cc and barrier.cc (lanes and
-// warps that wait for each other), parking.cc (wait loops), stores.cc (when stores become visible).
+// warps that wait for each other), parking.cc (wait loops), stores.cc (when stores become visible),
+// copy_engine.cc (asynchronous copies).
 
 #include <deque>
 #include <functional>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/exec/async_copy.h"
 #include "simulator/exec/engine.h"
 #include "simulator/exec/engine_port.h"
 #include "simulator/exec/event_queue.h"
@@ -46,6 +48,24 @@ struct DelayedStore {
   LaneWrites writes;
   Block* block = nullptr;  ///< whose pending list has it; nullptr when the block has ended
   uint64_t lo = 0, hi = 0;
+};
+
+/// The instruction that started a copy, for findings.
+struct CopyOrigin {
+  const FunctionCode* code = nullptr;
+  uint32_t pc = 0;
+  uint32_t thread = 0;  ///< linear, in the block
+  uint32_t block[3] = {0, 0, 0};
+};
+
+/// A copy that was started but is not complete. An entry that is not active does nothing.
+struct CopyInFlight {
+  bool is_active = false;
+  uint64_t run = 0;  ///< its number
+  CopyOrigin origin;
+  CopyGroups::Times times;
+  AsyncCopy copy;
+  uint64_t bytes_held = 0;  ///< counted in EngineState::copy_bytes
 };
 
 /// Who waits for a line of 64 bytes.
@@ -92,6 +112,9 @@ struct EngineState {
   std::vector<uint64_t> free_callbacks;
   std::deque<DelayedStore> stores;
   std::vector<uint64_t> free_stores;
+  std::deque<CopyInFlight> copies;
+  std::vector<uint64_t> free_copies;
+  uint64_t copy_bytes = 0;                   ///< that copies on their way need here
   std::vector<std::unique_ptr<Warp>> warps;  ///< all that ever were; events point at them
   std::vector<Warp*> free_warps;
   uint64_t next_ticket = 1;
@@ -166,7 +189,26 @@ struct EngineState {
   void charge(Context& c, const MicroOp* op);
   void apply_store(uint64_t index);
 
+  // copy_engine.cc
+  /// Charges the resources: when the sources are read and the destinations written.
+  CopyGroups::Times charge_copy(Context& c, const AsyncCopy& copy);
+  void send_copy(Context& c, const MicroOp* op, int lane, AsyncCopy copy, CopyGroups::Times times);
+  void read_copy(uint64_t index);
+  void finish_copy(uint64_t index);
+  /// Wakes who waits for what the copy has written.
+  void note_arrival(const AsyncCopy& copy);
+  /// What is wrong with the update, if anything.
+  std::optional<std::string> tell_barrier(const CopySignal& signal);
+  void blame(const CopyInFlight& flight, KernelRun& run, Finding::Kind kind,
+             const std::string& detail);
+  /// False, with a finding, where copies still need the shared memory of a block that ends.
+  bool copies_let_end(Block& block, Time end);
+  /// Ends what copies would still do to a block's shared memory.
+  void drop_copies(Block& block);
+
   // faults.cc
+  CodePlace place_of(const KernelRun& run, const uint32_t* block, uint32_t thread,
+                     const FunctionCode& code, uint32_t pc) const;
   CodePlace place_of(const Warp& warp, const Frame& frame, uint32_t pc, int lane) const;
   std::vector<Waiter> waiters(size_t limit) const;
   Waiter describe_waiter(const Warp& warp, const Group& group) const;

@@ -12,7 +12,7 @@ namespace cb::sim {
 struct Warp;
 
 struct Event {
-  enum class Kind : uint8_t { kWarp, kCallback, kStore };
+  enum class Kind : uint8_t { kWarp, kCallback, kStore, kCopyRead, kCopyDone };
   Time time = 0;
   uint64_t sequence = 0;
   Warp* warp = nullptr;  ///< kWarp

@@ -45,18 +45,21 @@ std::string read_value(const Watch& watch, uint64_t& value) {
 
 CodePlace EngineState::place_of(const Warp& warp, const Frame& frame, uint32_t pc, int lane) const {
   const Block& block = *warp.block;
-  const KernelRun& run = *block.run;
+  return place_of(*block.run, block.index, warp.index * kLanes + static_cast<uint32_t>(lane),
+                  *frame.code, pc);
+}
+
+CodePlace EngineState::place_of(const KernelRun& run, const uint32_t* block, uint32_t thread,
+                                const FunctionCode& code, uint32_t pc) const {
   CodePlace place;
   place.kernel = run.launch.name;
   place.rank = run.launch.rank;
   place.device = run.launch.device % profile.devices_per_node;
-  std::copy(std::begin(block.index), std::end(block.index), std::begin(place.block));
-  uint32_t linear = warp.index * kLanes + static_cast<uint32_t>(lane);
+  std::copy_n(block, 3, place.block);
   const uint32_t* shape = run.launch.block;
-  place.thread[0] = linear % shape[0];
-  place.thread[1] = linear / shape[0] % shape[1];
-  place.thread[2] = linear / shape[0] / shape[1];
-  const FunctionCode& code = *frame.code;
+  place.thread[0] = thread % shape[0];
+  place.thread[1] = thread / shape[0] % shape[1];
+  place.thread[2] = thread / shape[0] / shape[1];
   if (pc >= code.info.size()) return place;
   uint32_t index = code.info[pc].instruction;
   if (index >= code.source->body.size()) return place;
@@ -134,6 +137,12 @@ Waiter EngineState::describe_waiter(const Warp& warp, const Group& group) const 
     const Watch& watch = group.watches.front();
     waiter.address = watch.address;
     std::string value = read_value(watch, waiter.value);
+    if (watch.is_mbarrier) {
+      waiter.waits_for =
+          fmt::format("mbarrier at shared +{}: {}", watch.address - block.shared_base,
+                      BarrierState(waiter.value).describe());
+      return waiter;
+    }
     std::string where = watch.address >= kScratchBase
                             ? fmt::format("shared memory + {}", watch.address - block.shared_base)
                             : memory.describe(watch.address);

@@ -13,6 +13,7 @@
 
 #include "simulator/exec/code.h"
 #include "simulator/exec/context.h"
+#include "simulator/exec/copy_groups.h"
 #include "simulator/exec/frame_pool.h"
 
 namespace cb::sim {
@@ -40,6 +41,7 @@ struct Frame {
 struct Watch {
   uint64_t address = 0;
   uint32_t bytes = 0;
+  bool is_mbarrier = false;
 };
 
 enum class GroupState : uint8_t {
@@ -84,9 +86,10 @@ struct Warp {
   uint64_t local_lane_bytes = 0;
   std::vector<std::unique_ptr<Group>> groups;
   std::vector<std::unique_ptr<Frame>> frames;
-  std::unique_ptr<LaneStack> stack;  ///< nullptr: nothing was taken yet
-  Time stores_done = 0;              ///< when all stores so far are visible
-  Time queued_at = kNever;           ///< when the event queue will run it; kNever: not queued
+  std::unique_ptr<LaneStack> stack;    ///< nullptr: nothing was taken yet
+  Time stores_done = 0;                ///< when all stores so far are visible
+  std::unique_ptr<WarpCopies> copies;  ///< nullptr: none was started yet
+  Time queued_at = kNever;             ///< when the event queue will run it; kNever: not queued
   uint64_t queue_ticket = 0;
 };
 
@@ -128,6 +131,7 @@ struct Block {
   uint32_t live_warps = 0;
   Time stores_done = 0;  ///< of all warps, as of their last barrier
   std::vector<PendingStore> pending;
+  uint32_t copies_in_flight = 0;  ///< asynchronous copies that read or write its shared memory
 };
 
 /// Where an operation may access memory without asking again.

@@ -111,7 +111,7 @@ std::optional<Result<OpSpec>> refuse_by_name(OpQuery& query) {
   return query.refuse(why);
 }
 
-constexpr const char* kNoAsync = "asynchronous copies are not supported";
+constexpr const char* kNoTensors = "copies of tensors are not supported";
 constexpr const char* kNoClusters = "clusters are not supported";
 constexpr const char* kNoMatrices = "matrix instructions are not supported";
 
@@ -123,9 +123,8 @@ constexpr OpEntry kEntries[] = {
     {"discard", find_cache_control},
     {"applypriority", find_cache_control},
     {"createpolicy", find_createpolicy},
-    {"cp", refuse_by_name<kNoAsync>},
-    {"mbarrier", refuse_by_name<kNoAsync>},
-    {"tensormap", refuse_by_name<kNoAsync>},
+    {"cp", refuse_by_name<kNoTensors>},
+    {"tensormap", refuse_by_name<kNoTensors>},
     {"mapa", refuse_by_name<kNoClusters>},
     {"getctarank", refuse_by_name<kNoClusters>},
     {"ldmatrix", refuse_by_name<kNoMatrices>},
@@ -141,9 +140,9 @@ std::span<const OpEntry> fence_entries() { return kEntries; }
 
 std::optional<Result<OpSpec>> find_memory_op(const ptx::Instruction& instruction,
                                              const OpContext& context) {
-  const std::array families = {load_entries(),     store_entries(),   atomic_entries(),
-                               multimem_entries(), address_entries(), fence_entries(),
-                               stack_entries()};
+  const std::array families = {
+      async_entries(),  bulk_entries(),     mbarrier_entries(), load_entries(),  store_entries(),
+      atomic_entries(), multimem_entries(), address_entries(),  stack_entries(), fence_entries()};
   return find_in(families, instruction, context);
 }
 

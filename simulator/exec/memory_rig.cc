@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/check.h"
+#include "simulator/exec/async_copy.h"
 
 namespace cb::sim {
 namespace {
@@ -45,6 +46,14 @@ void fence(Context& c, Scope scope) { rig_of(c).fences.push_back(scope); }
 void sleep_ns(Context& c, uint64_t ns) { rig_of(c).slept_ns += ns; }
 uint64_t clock_cycles(const Context& c) { return rig_of(c).cycles; }
 uint64_t global_timer_ns(const Context& c) { return rig_of(c).nanoseconds; }
+bool start_copy(Context&, const MicroOp*, uint32_t, AsyncCopy copy) {
+  write_destination(copy);
+  return true;
+}
+void commit_copies(Context&, CopyGroupKind) {}
+bool wait_for_copies(Context&, const MicroOp*, CopyGroupKind, uint32_t, bool) { return true; }
+Time async_copies_done(const Context&, int) { return 0; }
+void charge_barrier(Context&, bool) {}
 
 void SpinRecorder::read(uint64_t address, uint32_t bytes) { reads_.push_back({address, bytes}); }
 
@@ -94,6 +103,8 @@ MemoryRig::MemoryRig(const std::string& instruction) : world_(world()) {
   run_.param_bytes = kParamBytes;
   context_.shared_base = scratch.allocate(kSharedBytes);
   context_.shared_bytes = kSharedBytes;
+  block_.shared_base = context_.shared_base;
+  block_.shared_bytes = kSharedBytes;
   context_.local_base = scratch.allocate(kLanes * kLocalLaneBytes);
   context_.local_lane_bytes = kLocalLaneBytes;
   std::mt19937_64 random(7);
@@ -169,7 +180,8 @@ void MemoryRig::place(const OpOperand& wanted) {
   bool negated = operand->negated;
   if (operand->reg >= 0) {
     slot = slot_of(operand->reg);
-  } else if (wanted.kind == OpOperand::Kind::kAddress) {
+  } else if (wanted.kind == OpOperand::Kind::kAddress ||
+             wanted.kind == OpOperand::Kind::kListedAddress) {
     slot = constant_slot(variable_address(*operand));
   } else if (operand->kind == ptx::Operand::Kind::kImmediate) {
     uint64_t value = immediate_bits(*operand, plain.type);
@@ -185,6 +197,9 @@ void MemoryRig::place(const OpOperand& wanted) {
   }
   if (wanted.kind == OpOperand::Kind::kList) {
     code_.lists.push_back(slot);
+  } else if (wanted.kind == OpOperand::Kind::kListedAddress) {
+    code_.lists.push_back(slot);
+    code_.lists.push_back(constant_slot(static_cast<uint64_t>(operand->offset)));
   } else {
     place_operand(op_, plain, slot, negated);
   }

@@ -30,7 +30,7 @@ std::optional<std::string> OpQuery::problem_of(const OpOperand& wanted) const {
   const Operand* found = &operand(plain.index);
   if (plain.element >= 0) found = &found->elements[static_cast<size_t>(plain.element)];
   std::string where = fmt::format("operand {}", plain.index + 1);
-  if (wanted.kind == OpOperand::Kind::kAddress) {
+  if (wanted.kind == OpOperand::Kind::kAddress || wanted.kind == OpOperand::Kind::kListedAddress) {
     if (found->kind != Operand::Kind::kMemory && found->kind != Operand::Kind::kVariable) {
       return where + " must be an address";
     }

@@ -66,6 +66,9 @@ std::span<const OpEntry> exchange_entries();
 std::span<const OpEntry> barrier_entries();
 std::span<const OpEntry> clock_entries();
 std::span<const OpEntry> stack_entries();
+std::span<const OpEntry> mbarrier_entries();
+std::span<const OpEntry> async_entries();
+std::span<const OpEntry> bulk_entries();
 
 /// The type of the same width as a register of `bytes` bytes: `type` itself, or plain bits.
 ptx::Type register_type_for(ptx::Type type, unsigned bytes);

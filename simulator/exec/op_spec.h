@@ -20,6 +20,9 @@ struct OpOperand {
     kAddress,
     /// Appended to the operand list (FunctionCode::lists) in the order of the spec.
     kList,
+    /// A memory operand, appended to the list as two entries: the slot of base, and a constant's
+    /// slot with the offset.
+    kListedAddress,
   };
   Kind kind = Kind::kPlain;
   AluOperand plain;  ///< index, element, place, type, is_destination

@@ -216,6 +216,7 @@ void EngineState::end_block(Block& block, Time end) {
     warp->groups.clear();
     warp->frames.clear();
     warp->stack.reset();
+    warp->copies.reset();
     warp->queued_at = kNever;
     warp->queue_ticket = 0;
     if (warp->local_base != 0) scratch.release(warp->local_base, run.local_lane_bytes * kLanes);
@@ -224,6 +225,7 @@ void EngineState::end_block(Block& block, Time end) {
   for (DelayedStore& store : stores) {
     if (store.block == &block) store.block = nullptr;
   }
+  drop_copies(block);
   if (block.shared_base != 0) scratch.release(block.shared_base, block.shared_bytes);
   run.end = std::max(run.end, end);
   auto place = std::find_if(run.blocks.begin(), run.blocks.end(),

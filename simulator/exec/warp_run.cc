@@ -254,6 +254,10 @@ void EngineState::run_warp(Warp& warp) {
   }
   Block& block = *warp.block;
   if (block.live_warps == 0) {
+    if (!copies_let_end(block, c.now)) {
+      abandon(*block.run);
+      return;
+    }
     int device = block.run->launch.device;
     end_block(block, c.now);
     dispatch(device);

@@ -86,6 +86,8 @@ void read_sm(const Yaml& section, Profile& profile) {
   profile.convert_cycles = whole<uint32_t>(section, "convert_cycles");
   profile.branch_cycles = whole<uint32_t>(section, "branch_cycles");
   profile.shared_cycles = whole<uint32_t>(section, "shared_cycles");
+  profile.cluster_cycles = whole<uint32_t>(section, "cluster_cycles");
+  profile.bulk_extra_cycles = whole<uint32_t>(section, "bulk_extra_cycles");
   profile.barrier_cycles = whole<uint32_t>(section, "barrier_cycles");
 }
 

@@ -32,8 +32,10 @@ struct Profile {
   uint32_t special_cycles = 0;  ///< special function unit
   uint32_t convert_cycles = 0;
   uint32_t branch_cycles = 0;
-  uint32_t shared_cycles = 0;   ///< load-use latency of shared memory
-  uint32_t barrier_cycles = 0;  ///< from the last arrival to the first instruction after it
+  uint32_t shared_cycles = 0;      ///< load-use latency of shared memory
+  uint32_t cluster_cycles = 0;     ///< latency of another SM's shared memory
+  uint32_t bulk_extra_cycles = 0;  ///< of a bulk copy, beyond that of a load or store
+  uint32_t barrier_cycles = 0;     ///< from the last arrival to the first instruction after it
 
   // Memory of a device.
   double l1_hit_ns = 0, l2_hit_ns = 0, hbm_ns = 0;  ///< load-use latencies

@@ -48,6 +48,7 @@ struct Scale {
 
 struct Sm {
   RateServer load_store;
+  RateServer bulk;               ///< the copy engine
   RateServer port_in, port_out;  ///< between the SM and everything beyond L1
   RateServer remote_out;         ///< stores to peers
   RateServer schedulers[kSchedulersPerSm];
@@ -137,7 +138,8 @@ struct Resources::State {
   Profile profile;
   std::vector<Device> devices;
   std::vector<uint64_t> link_bytes;
-  Time l1_hit, l2_hit, hbm, atomic, hop, remote_load, pcie, multimem_extra, shared_latency;
+  Time l1_hit, l2_hit, hbm, atomic, hop, remote_load, pcie, multimem_extra, shared_latency,
+      bulk_extra, cluster;
   Scale copy_scale, multimem_scale;  ///< of the links' servers, which have the rate of SM accesses
 
   explicit State(const Profile& p);
@@ -155,11 +157,15 @@ struct Resources::State {
     return profile.node_of_device(a) == profile.node_of_device(b);
   }
   Time issue_store(Time issued, Time passed, Time on_its_way) const;
-  Charge local_load(Device& device, Sm& sm, Time t, const MemoryAccess& access);
-  Charge local_store(Device& device, Sm& sm, Time t, const MemoryAccess& access);
-  Charge remote_load_from(int from, int to, Sm& sm, Time t, const MemoryAccess& access);
-  Charge remote_store_to(int from, int to, Sm& sm, Time t, const MemoryAccess& access);
-  Charge pinned(Device& device, Sm& sm, Time t, const MemoryAccess& access);
+  /// Memory of this or another device, or of the host, by one of the SM's units.
+  Charge reach(int device, Sm& sm, Time t, const MemoryAccess& access, RateServer& unit);
+  Charge local_load(Device& device, Sm& sm, Time t, const MemoryAccess& access, RateServer& unit);
+  Charge local_store(Device& device, Sm& sm, Time t, const MemoryAccess& access, RateServer& unit);
+  Charge remote_load_from(int from, int to, Sm& sm, Time t, const MemoryAccess& access,
+                          RateServer& unit);
+  Charge remote_store_to(int from, int to, Sm& sm, Time t, const MemoryAccess& access,
+                         RateServer& unit);
+  Charge pinned(Device& device, Sm& sm, Time t, const MemoryAccess& access, RateServer& unit);
 };
 
 Resources::State::State(const Profile& p)
@@ -175,6 +181,8 @@ Resources::State::State(const Profile& p)
       pcie(to_ps(p.pcie_ns)),
       multimem_extra(to_ps(p.multimem_extra_ns)),
       shared_latency(to_ps(p.shared_cycles / p.sm_clock_ghz)),
+      bulk_extra(to_ps(p.bulk_extra_cycles / p.sm_clock_ghz)),
+      cluster(to_ps(p.cluster_cycles / p.sm_clock_ghz)),
       copy_scale(p.nvlink_sm_efficiency / p.nvlink_copy_efficiency),
       multimem_scale(p.nvlink_multimem_efficiency > 0
                          ? p.nvlink_sm_efficiency / p.nvlink_multimem_efficiency
@@ -195,6 +203,7 @@ Resources::State::State(const Profile& p)
 
 void Resources::State::make_sm(Sm& sm) {
   sm.load_store = of_sm(profile.l1_gbps_per_sm);
+  sm.bulk = of_sm(profile.l1_gbps_per_sm);
   sm.port_in = of_sm(profile.sm_port_gbps);
   sm.port_out = of_sm(profile.sm_port_gbps);
   sm.remote_out = of_sm(profile.sm_remote_gbps);
@@ -210,9 +219,9 @@ Time Resources::State::issue_store(Time issued, Time passed, Time on_its_way) co
 }
 
 Resources::Charge Resources::State::local_load(Device& device, Sm& sm, Time t,
-                                               const MemoryAccess& access) {
+                                               const MemoryAccess& access, RateServer& unit) {
   Charge charge;
-  charge.issued = sm.load_store.pass(t, bytes_of(access));
+  charge.issued = unit.pass(t, bytes_of(access));
   Missing missing = fetch_sectors(access, access.strong ? nullptr : &sm.l1, device.l2_lines);
   charge.done = charge.issued + l1_hit;
   if (missing.in_l1 != 0) {
@@ -230,10 +239,10 @@ Resources::Charge Resources::State::local_load(Device& device, Sm& sm, Time t,
 }
 
 Resources::Charge Resources::State::local_store(Device& device, Sm& sm, Time t,
-                                                const MemoryAccess& access) {
+                                                const MemoryAccess& access, RateServer& unit) {
   uint64_t bytes = bytes_of(access);
   Charge charge;
-  charge.issued = sm.load_store.pass(t, bytes);
+  charge.issued = unit.pass(t, bytes);
   Time passed =
       std::max(sm.port_out.pass(charge.issued, bytes), device.l2.pass(charge.issued, bytes));
   // A new line pushes one out to HBM.
@@ -253,11 +262,11 @@ Resources::Charge Resources::State::local_store(Device& device, Sm& sm, Time t,
 }
 
 Resources::Charge Resources::State::remote_load_from(int from, int to, Sm& sm, Time t,
-                                                     const MemoryAccess& access) {
+                                                     const MemoryAccess& access, RateServer& unit) {
   Device& self = devices[static_cast<size_t>(from)];
   Device& owner = devices[static_cast<size_t>(to)];
   Charge charge;
-  charge.issued = sm.load_store.pass(t, bytes_of(access));
+  charge.issued = unit.pass(t, bytes_of(access));
   // L1 keeps what peers own, too, until the next fence or acquire.
   Missing missing = fetch_sectors(access, access.strong ? nullptr : &sm.l1, owner.l2_lines);
   if (missing.in_l1 == 0) {
@@ -279,12 +288,12 @@ Resources::Charge Resources::State::remote_load_from(int from, int to, Sm& sm, T
 }
 
 Resources::Charge Resources::State::remote_store_to(int from, int to, Sm& sm, Time t,
-                                                    const MemoryAccess& access) {
+                                                    const MemoryAccess& access, RateServer& unit) {
   Device& self = devices[static_cast<size_t>(from)];
   Device& owner = devices[static_cast<size_t>(to)];
   uint64_t bytes = bytes_of(access);
   Charge charge;
-  charge.issued = sm.load_store.pass(t, bytes);
+  charge.issued = unit.pass(t, bytes);
   Time start = charge.issued;
   Time passed = std::max({self.egress.pass(start, bytes), owner.ingress.pass(start, bytes),
                           sm.remote_out.pass(start, bytes), owner.l2.pass(start, bytes)});
@@ -305,10 +314,10 @@ Resources::Charge Resources::State::remote_store_to(int from, int to, Sm& sm, Ti
 }
 
 Resources::Charge Resources::State::pinned(Device& device, Sm& sm, Time t,
-                                           const MemoryAccess& access) {
+                                           const MemoryAccess& access, RateServer& unit) {
   uint64_t bytes = bytes_of(access);
   Charge charge;
-  charge.issued = sm.load_store.pass(t, bytes);
+  charge.issued = unit.pass(t, bytes);
   if (access.kind == Kind::kLoad || access.kind == Kind::kAtomic) {
     Time passed = device.from_host.pass(charge.issued, bytes);
     if (access.kind == Kind::kAtomic) {
@@ -337,7 +346,6 @@ Resources::Charge Resources::access(int device, uint32_t sm_index, Time t,
                                     const MemoryAccess& access) {
   State& state = *state_;
   Sm& sm = state.sm_of(device, sm_index);
-  Device& self = state.devices[static_cast<size_t>(device)];
   switch (access.target) {
     case MemoryAccess::Target::kShared: {
       uint64_t passes = std::max<uint32_t>(access.conflicts, 1);
@@ -351,21 +359,47 @@ Resources::Charge Resources::access(int device, uint32_t sm_index, Time t,
       Time done = issued + state.l1_hit;
       return {.issued = issued, .done = done, .reached = done};
     }
-    case MemoryAccess::Target::kPinned:
-      return state.pinned(self, sm, t, access);
     case MemoryAccess::Target::kMulticast:
       return multicast(device, sm_index, t, access, state.profile.devices_per_node);
+    case MemoryAccess::Target::kPinned:
     case MemoryAccess::Target::kDevice:
       break;
   }
+  return state.reach(device, sm, t, access, sm.load_store);
+}
+
+Resources::Charge Resources::State::reach(int device, Sm& sm, Time t, const MemoryAccess& access,
+                                          RateServer& unit) {
+  Device& self = devices[static_cast<size_t>(device)];
+  if (access.target == MemoryAccess::Target::kPinned) return pinned(self, sm, t, access, unit);
   bool is_load = access.kind == Kind::kLoad || access.kind == Kind::kNone;
   if (access.device == device || access.device == MemoryAccess::kNoDevice) {
-    return is_load ? state.local_load(self, sm, t, access) : state.local_store(self, sm, t, access);
+    return is_load ? local_load(self, sm, t, access, unit) : local_store(self, sm, t, access, unit);
   }
-  CB_CHECK(access.device < state.devices.size() && state.same_node(device, access.device),
+  CB_CHECK(access.device < devices.size() && same_node(device, access.device),
            "memory is on the device's own node");
-  return is_load ? state.remote_load_from(device, access.device, sm, t, access)
-                 : state.remote_store_to(device, access.device, sm, t, access);
+  return is_load ? remote_load_from(device, access.device, sm, t, access, unit)
+                 : remote_store_to(device, access.device, sm, t, access, unit);
+}
+
+Resources::Charge Resources::bulk(int device, uint32_t sm_index, Time t,
+                                  const MemoryAccess& access) {
+  State& state = *state_;
+  Sm& sm = state.sm_of(device, sm_index);
+  MemoryAccess direct = access;
+  direct.strong = true;
+  Charge charge = state.reach(device, sm, t, direct, sm.bulk);
+  charge.done += state.bulk_extra;
+  charge.reached += state.bulk_extra;
+  return charge;
+}
+
+Time Resources::within_cluster(int device, uint32_t from_sm, uint32_t to_sm, Time t,
+                               uint64_t bytes) {
+  State& state = *state_;
+  Time sent = state.sm_of(device, from_sm).port_out.pass(t, bytes);
+  Time taken = state.sm_of(device, to_sm).port_in.pass(t, bytes);
+  return std::max(sent, taken) + state.cluster;
 }
 
 Resources::Charge Resources::multicast(int device, uint32_t sm_index, Time t,

@@ -37,6 +37,13 @@ class Resources {
   /// A multimem operation on `num_members` copies; access() takes one on all devices of the node.
   Charge multicast(int device, uint32_t sm, Time t, const MemoryAccess& access, int num_members);
 
+  /// What the copy engine of an SM (TMA) moves between its shared memory and the memory that
+  /// `access` describes: no load-store unit and no L1. `issued`: a store's source was read.
+  Charge bulk(int device, uint32_t sm, Time t, const MemoryAccess& access);
+
+  /// When bytes sent from one SM are in the shared memory of another of its cluster.
+  Time within_cluster(int device, uint32_t from_sm, uint32_t to_sm, Time t, uint64_t bytes);
+
   /// A copy (DMA) of `bytes` that starts at `t`: when it is over. Devices are global numbers, -1
   /// host. What is copied in one call keeps its links busy until it is over. Long copies that are
   /// to share links with others are charged piece by piece, each when the one before is over.
