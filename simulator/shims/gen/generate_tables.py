@@ -8,6 +8,8 @@
   cuda/entries.inc     all symbols of libcuda, numbered
   cuda/versions.inc    which of them a name means since which CUDA version (cudaTypedefs.h)
   cuda/refused.inc     those that have no implementation (no CB_DRIVER line)
+  nvml/refused.inc     functions of NVML (nvml_functions.txt: no toolkit ships its library) that have
+                       no implementation (no CB_NVML line)
   docs/sim-cuda-api.md what is done and what is refused
 
 Run it after adding a function. `--check` writes nothing and fails if a file would change.
@@ -35,7 +37,7 @@ def exported_symbols(library):
 def implemented(folder, marker):
     names = set()
     for path in sorted(folder.glob("*.cc")):
-        for match in re.finditer(rf"^{marker}\b[^;{{]*?\b((?:__)?cu\w+)\s*\(", path.read_text(), re.M):
+        for match in re.finditer(rf"^{marker}\b[^;{{]*?\b((?:__)?cu\w+|nvml\w+)\s*\(", path.read_text(), re.M):
             names.add(match.group(1))
     return names
 
@@ -95,7 +97,7 @@ def coverage(title, symbols, done):
     return "".join(lines)
 
 
-def document(version, runtime, runtime_done, driver, driver_done):
+def document(version, runtime, runtime_done, driver, driver_done, nvml, nvml_done):
     return (
         "# The CUDA API of the simulator\n"
         "\n"
@@ -106,7 +108,10 @@ def document(version, runtime, runtime_done, driver, driver_done):
         "(`CUDA_ERROR_NOT_SUPPORTED`, 801). A function that is *done* may still refuse some arguments, which it\n"
         "also says: launch attributes that are not modelled, CUDA arrays, `__managed__` variables.\n"
         "\n" + coverage("Runtime API", runtime, runtime_done) +
-        "\n" + coverage("Driver API", driver, driver_done))
+        "\n" + coverage("Driver API", driver, driver_done) +
+        "\n" + coverage("NVML", nvml, nvml_done) +
+        "\nA refused function of `libnvidia-ml.so.1` says its name once on stderr and returns\n"
+        "`NVML_ERROR_NOT_SUPPORTED`.\n")
 
 
 def main():
@@ -126,6 +131,9 @@ def main():
     runtime_done = implemented(SHIMS / "cudart", "CB_API") & set(runtime)
     driver_done = implemented(SHIMS / "cuda", "CB_DRIVER") & set(driver)
 
+    nvml_done = implemented(SHIMS / "nvml", "CB_NVML")
+    nvml = sorted(nvml_done | set((SHIMS / "gen" / "nvml_functions.txt").read_text().split()))
+
     note = NOTE.format(version=version)
     outputs = {
         SHIMS / "cudart" / "errors.inc": note + errors(include, runtime_library),
@@ -137,8 +145,10 @@ def main():
         SHIMS / "cuda" / "versions.inc": note + versions(include, driver),
         SHIMS / "cuda" / "refused.inc":
             note + "".join(f"CB_REFUSED({s})\n" for s in driver if s not in driver_done),
+        SHIMS / "nvml" / "refused.inc":
+            note + "".join(f"CB_REFUSED({s})\n" for s in nvml if s not in nvml_done),
         ROOT / "docs" / "sim-cuda-api.md":
-            document(version, runtime, runtime_done, driver, driver_done),
+            document(version, runtime, runtime_done, driver, driver_done, nvml, nvml_done),
     }
     stale = []
     for path, text in outputs.items():
@@ -149,7 +159,8 @@ def main():
             path.write_text(text)
     if options.check and stale:
         sys.exit("out of date, run simulator/shims/gen/generate_tables.py: " + ", ".join(stale))
-    print(f"runtime {len(runtime_done)}/{len(runtime)} done, driver {len(driver_done)}/{len(driver)} done")
+    print(f"runtime {len(runtime_done)}/{len(runtime)} done, driver {len(driver_done)}/{len(driver)} done, "
+          f"nvml {len(nvml_done)}/{len(nvml)} done")
 
 
 if __name__ == "__main__":

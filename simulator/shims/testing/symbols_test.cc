@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/file.h"
 #include "base/process.h"
 
 namespace cb::sim {
@@ -39,6 +40,16 @@ TEST(ShimSymbols, LibcudartExportsAllThatTheToolkitsDoes) {
 TEST(ShimSymbols, LibcudaExportsExactlyWhatTheToolkitsStubDoes) {
   EXPECT_EQ(exported(COMMBENCH_SHIM_CUDA),
             exported(COMMBENCH_TOOLKIT_HOME "/lib64/stubs/libcuda.so"));
+}
+
+TEST(ShimSymbols, LibnvidiaMlExportsEveryFunctionOfNvml) {
+  std::set<std::string> ours = exported(COMMBENCH_SHIM_NVML);
+  std::istringstream names(
+      value_or_throw(read_file(COMMBENCH_SOURCE_DIR "/simulator/shims/gen/nvml_functions.txt")));
+  size_t compared = 0;
+  for (std::string name; names >> name; ++compared) EXPECT_EQ(ours.count(name), 1u) << name;
+  EXPECT_GT(compared, 400u);
+  for (const std::string& name : ours) EXPECT_EQ(name.rfind("nvml", 0), 0u) << name;
 }
 
 TEST(ShimSymbols, NothingOfOursOrOfTheCxxLibraryLeaksOut) {
