@@ -91,14 +91,18 @@ cudaError_t get_limit(size_t* value, cudaLimit limit) {
   return cudaSuccess;
 }
 
-cudaError_t set_flags(int device, unsigned flags) {
+cudaError_t check_flags(unsigned flags) {
   constexpr unsigned kFlags =
       cudaDeviceScheduleMask | cudaDeviceMapHost | cudaDeviceLmemResizeToMax | cudaDeviceSyncMemops;
   unsigned schedule = flags & cudaDeviceScheduleMask;
   bool one_schedule = (schedule & (schedule - 1)) == 0;
-  if ((flags & ~kFlags) != 0 || !one_schedule) return cudaErrorInvalidValue;
-  flags_of[device].store(flags);
-  return cudaSuccess;
+  return (flags & ~kFlags) == 0 && one_schedule ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t set_flags(int device, unsigned flags) {
+  cudaError_t error = check_flags(flags);
+  if (error == cudaSuccess) flags_of[device].store(flags);
+  return error;
 }
 
 unsigned get_flags(int device) { return flags_of[device].load() | cudaDeviceMapHost; }
@@ -116,6 +120,18 @@ cudaError_t memory_info(size_t* free_bytes, size_t* total_bytes) {
 
 cudaError_t check_cache_config(int kind) {
   bool known = kind >= cudaFuncCachePreferNone && kind <= cudaFuncCachePreferEqual;
+  return known ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t check_shared_config(int config) {
+  bool known = config >= cudaSharedMemBankSizeDefault && config <= cudaSharedMemBankSizeEightByte;
+  return known ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t flush_rdma_writes(int target, int scope) {
+  bool known = target == cudaFlushGPUDirectRDMAWritesTargetCurrentDevice &&
+               (scope == cudaFlushGPUDirectRDMAWritesToOwner ||
+                scope == cudaFlushGPUDirectRDMAWritesToAllDevices);
   return known ? cudaSuccess : cudaErrorInvalidValue;
 }
 

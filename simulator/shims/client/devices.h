@@ -18,6 +18,8 @@ cudaError_t set_limit(cudaLimit limit, size_t value);
 cudaError_t get_limit(size_t* value, cudaLimit limit);
 
 /// Flags of the current device as cudaSetDeviceFlags takes them.
+/// Whether the flags of a device or context can be.
+cudaError_t check_flags(unsigned flags);
 cudaError_t set_flags(int device, unsigned flags);
 unsigned get_flags(int device);
 
@@ -25,5 +27,10 @@ cudaError_t memory_info(size_t* free_bytes, size_t* total_bytes);
 
 /// cudaErrorInvalidValue unless `kind` is a cudaFuncCache.
 cudaError_t check_cache_config(int kind);
+
+/// A bank size of shared memory, which devices of today ignore.
+cudaError_t check_shared_config(int config);
+/// Nothing but the devices writes to their memory here, so that there is nothing to wait for.
+cudaError_t flush_rdma_writes(int target, int scope);
 
 }  // namespace cb::sim::client

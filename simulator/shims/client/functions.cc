@@ -94,6 +94,27 @@ cudaError_t active_blocks(const Kernel& kernel, int block_size, size_t dynamic_s
   return cudaSuccess;
 }
 
+cudaError_t best_block_size(const Kernel& kernel, size_t (*shared_bytes_of)(int block_size),
+                            size_t dynamic_shared_bytes, int limit, int* min_grid_size,
+                            int* block_size) {
+  if (min_grid_size == nullptr || block_size == nullptr || limit < 0) return cudaErrorInvalidValue;
+  const DeviceInfo& device = device_info(this_thread().device());
+  int most = max_threads_per_block(device, *kernel.info);
+  if (limit > 0) most = std::min(most, limit);
+  int best_threads = 0;
+  // From the largest down, in whole warps but for a limit that is none.
+  for (int size = most; size > 0; size = (size - 1) / kWarpSize * kWarpSize) {
+    size_t shared = shared_bytes_of == nullptr ? dynamic_shared_bytes : shared_bytes_of(size);
+    int blocks = blocks_with(kernel, size, shared);
+    if (blocks * size <= best_threads) continue;
+    best_threads = blocks * size;
+    *block_size = size;
+    *min_grid_size = blocks * static_cast<int>(device.num_sms);
+    if (best_threads == static_cast<int>(device.max_threads_per_sm)) break;
+  }
+  return best_threads > 0 ? cudaSuccess : cudaErrorInvalidConfiguration;
+}
+
 cudaError_t available_shared_bytes(const Kernel& kernel, int num_blocks, int block_size,
                                    size_t* bytes) {
   if (bytes == nullptr || num_blocks <= 0 || block_size <= 0) return cudaErrorInvalidValue;

@@ -17,6 +17,12 @@ cudaError_t parameter_info(const Kernel& kernel, size_t index, size_t* offset, s
 /// Occupancy on the current device.
 cudaError_t active_blocks(const Kernel& kernel, int block_size, size_t dynamic_shared_bytes,
                           int* num_blocks);
+/// The block size, at most `limit` (0: any), with the most threads resident on an SM, and the
+/// number of such blocks that fill the device. `shared_bytes_of` says how much dynamic shared
+/// memory a block of a size needs; without it every block has `dynamic_shared_bytes`.
+cudaError_t best_block_size(const Kernel& kernel, size_t (*shared_bytes_of)(int block_size),
+                            size_t dynamic_shared_bytes, int limit, int* min_grid_size,
+                            int* block_size);
 /// Dynamic shared memory that each of `num_blocks` resident blocks can have.
 cudaError_t available_shared_bytes(const Kernel& kernel, int num_blocks, int block_size,
                                    size_t* bytes);

@@ -9,11 +9,9 @@
 #include <cstdint>
 
 #include "simulator/protocol/protocol.h"
+#include "simulator/shims/client/thread.h"
 
 namespace cb::sim::client {
-
-/// `peer_mask` of DeviceInfo has as many bits.
-inline constexpr int kMaxDevices = 32;
 
 enum class Link : int {
   kAbsent,  ///< not started by the simulator, or it refused us

@@ -72,9 +72,9 @@ bool say_hello(Thread& thread, HelloReply* hello, DeviceInfo* devices) {
 
 Thread& this_thread() { return current; }
 
-void Thread::set_device(int device) {
+void Thread::set_context(int context) {
   if (num_contexts == 0) num_contexts = 1;
-  contexts[num_contexts - 1] = device;
+  contexts[num_contexts - 1] = context;
 }
 
 cudaError_t request_connection(NewConnection* connection) {

@@ -8,6 +8,9 @@
 
 namespace cb::sim::client {
 
+/// `peer_mask` of DeviceInfo has as many bits.
+inline constexpr int kMaxDevices = 32;
+
 /// What <<<>>> passes from __cudaPushCallConfiguration to __cudaPopCallConfiguration.
 struct CallConfiguration {
   dim3 grid, block;
@@ -31,17 +34,19 @@ struct Thread {
   cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
   CallConfiguration configurations[kMaxConfigurations] = {};
   int num_configurations = 0;
-  /// The driver API's context stack, as devices; -1 is "no context".
+  /// The driver API's context stack. A context is its device, plus kMaxDevices times its number
+  /// among those that cuCtxCreate made; 0 is the primary one. -1 is "no context".
   int contexts[kMaxContexts] = {};
   int num_contexts = 0;
 
   bool connected() const { return fd >= 0; }
   /// The device of the current context; 0 as long as none was made current.
-  int device() const {
-    return num_contexts > 0 && contexts[num_contexts - 1] >= 0 ? contexts[num_contexts - 1] : 0;
-  }
-  bool has_context() const { return num_contexts > 0 && contexts[num_contexts - 1] >= 0; }
-  void set_device(int device);
+  int device() const { return has_context() ? context() % kMaxDevices : 0; }
+  int context() const { return num_contexts > 0 ? contexts[num_contexts - 1] : -1; }
+  bool has_context() const { return context() >= 0; }
+  /// Puts a device's primary context, or any other, on top of the stack.
+  void set_device(int device) { set_context(device); }
+  void set_context(int context);
 };
 
 Thread& this_thread();

@@ -111,6 +111,15 @@ CB_DRIVER CUresult cuDeviceGetByPCIBusId(CUdevice* device, const char* text) {
       [&] { return device == nullptr ? cudaErrorInvalidValue : find_by_pci_bus_id(device, text); });
 }
 
+CB_DRIVER CUresult cuDeviceGetExecAffinitySupport(int* supported, CUexecAffinityType type,
+                                                  CUdevice device) {
+  return about_device(supported, device, [&](const cb::sim::DeviceInfo&) {
+    if (type < 0 || type >= CU_EXEC_AFFINITY_TYPE_MAX) return cudaErrorInvalidValue;
+    *supported = 0;  // it needs the multi-process service
+    return cudaSuccess;
+  });
+}
+
 CB_DRIVER CUresult cuDeviceCanAccessPeer(int* can_access, CUdevice device, CUdevice peer) {
   return about_device(can_access, device, [&](const cb::sim::DeviceInfo&) {
     if (!is_device(peer)) return cudaErrorInvalidDevice;

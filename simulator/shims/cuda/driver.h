@@ -37,10 +37,24 @@ CUresult context_call(Body body) {
   return result == CUDA_SUCCESS ? to_result(body()) : result;
 }
 
-/// The handle of a device's primary context, the only kind there is.
-CUcontext context_of(int device);
+/// The handle of a context as Thread has it: that of a device is its primary one.
+CUcontext context_of(int context);
+/// The context behind a handle, -1 for anything else.
+int context_from(CUcontext handle);
 /// The device of a context handle, -1 for anything else.
-int device_of(CUcontext context);
+inline int device_of(CUcontext handle) {
+  int context = context_from(handle);
+  return context < 0 ? -1 : context % kMaxDevices;
+}
+
+/// A further context of the device, as Thread has it; -1 when there are too many.
+int create_context(int device, unsigned flags);
+/// False when there is no such context, or it is a primary one.
+bool destroy_context(int context);
+/// How many further contexts the device has.
+int num_created_contexts(int device);
+/// Of a further context.
+unsigned created_flags(int context);
 
 inline void* to_pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 

@@ -168,6 +168,10 @@ CB_DRIVER CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config) 
   return with_kernel(handle, [&](Kernel&) { return check_cache_config(config); });
 }
 
+CB_DRIVER CUresult cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig config) {
+  return with_kernel(handle, [&](Kernel&) { return check_shared_config(config); });
+}
+
 CB_DRIVER CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t* offset,
                                         size_t* bytes) {
   return parameter_of(kernel, index, offset, bytes);
@@ -220,6 +224,28 @@ CB_DRIVER CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* num
   }
   return cuOccupancyMaxActiveBlocksPerMultiprocessor(num_blocks, function, block_size,
                                                      dynamic_shared_bytes);
+}
+
+CB_DRIVER CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(
+    int* min_grid_size, int* block_size, CUfunction function,
+    CUoccupancyB2DSize shared_bytes_of_block, size_t dynamic_shared_bytes, int block_size_limit,
+    unsigned flags) {
+  if ((flags & ~unsigned{CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE}) != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return with_kernel(function, [&](Kernel& kernel) {
+    return best_block_size(kernel, shared_bytes_of_block, dynamic_shared_bytes, block_size_limit,
+                           min_grid_size, block_size);
+  });
+}
+CB_DRIVER CUresult cuOccupancyMaxPotentialBlockSize(int* min_grid_size, int* block_size,
+                                                    CUfunction function,
+                                                    CUoccupancyB2DSize shared_bytes_of_block,
+                                                    size_t dynamic_shared_bytes,
+                                                    int block_size_limit) {
+  return cuOccupancyMaxPotentialBlockSizeWithFlags(min_grid_size, block_size, function,
+                                                   shared_bytes_of_block, dynamic_shared_bytes,
+                                                   block_size_limit, 0);
 }
 
 CB_DRIVER CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction function,

@@ -147,10 +147,7 @@ CB_API cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
 }
 
 CB_API cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
-  return api([&] {
-    bool known = config >= cudaSharedMemBankSizeDefault && config <= cudaSharedMemBankSizeEightByte;
-    return known ? cudaSuccess : cudaErrorInvalidValue;
-  });
+  return api([&] { return check_shared_config(config); });
 }
 
 CB_API cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
@@ -159,6 +156,11 @@ CB_API cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
     *config = cudaSharedMemBankSizeFourByte;
     return cudaSuccess;
   });
+}
+
+CB_API cudaError_t cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTarget target,
+                                                      cudaFlushGPUDirectRDMAWritesScope scope) {
+  return api([&] { return flush_rdma_writes(target, scope); });
 }
 
 CB_API cudaError_t cudaCtxResetPersistingL2Cache() {
