@@ -182,6 +182,9 @@ Reports Evaluator::run_jobs(const Request& request, const build::BuildResult& bu
   job.task_hash = request.card->hash;
   job.run_key = request.key->hex();
   job.fatbin_sha256 = built.fatbin_sha256;
+  const std::vector<std::string>& links = request.card->links;
+  job.runtime_code = std::find(links.begin(), links.end(), "nvrtc") != links.end();
+  job.cuda_folder = tools_.cuda_folder;
   job.environment = request.environment;
   job.wall_limit_ms = uint64_t{request.card->wall_limit_s} * 1000;
   job.all_cases = request.all_cases;

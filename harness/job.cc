@@ -45,6 +45,8 @@ Json to_json(const Job& job) {
   json["profile"] = job.profile;
   json["timed"] = job.timed;
   json["fatbin_sha256"] = job.fatbin_sha256;
+  json["runtime_code"] = job.runtime_code;
+  json["cuda_folder"] = job.cuda_folder;
   json["environment"] = job.environment;
   json["first_box_slot"] = job.first_box_slot;
   json["wall_limit_ms"] = job.wall_limit_ms;
@@ -65,6 +67,8 @@ Job job_from(const Json& json) {
   json.at("profile").get_to(job.profile);
   json.at("timed").get_to(job.timed);
   json.at("fatbin_sha256").get_to(job.fatbin_sha256);
+  json.at("runtime_code").get_to(job.runtime_code);
+  json.at("cuda_folder").get_to(job.cuda_folder);
   json.at("environment").get_to(job.environment);
   json.at("first_box_slot").get_to(job.first_box_slot);
   json.at("wall_limit_ms").get_to(job.wall_limit_ms);

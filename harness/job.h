@@ -21,6 +21,9 @@ struct Job {
   std::string profile = "h100x8";
   bool timed = true;
   std::vector<std::string> fatbin_sha256;
+  /// The candidate may compile and load device code that nobody has seen: its card links nvrtc.
+  bool runtime_code = false;
+  std::string cuda_folder;  ///< with NVRTC and its headers, which hosts see if `runtime_code`
   /// "NAME=value" for the host processes; for the deliberately wrong candidates.
   std::vector<std::string> environment;
   unsigned first_box_slot = 0;  ///< rank r's host gets this + r, the simulator this + world size

@@ -34,7 +34,7 @@ constexpr size_t kMinCanaryBytes = 24;
 const std::vector<std::string> kCategories = {"p2p", "collective", "ep", "fusion", "utility"};
 const std::vector<std::string> kLevels = {"easy", "medium", "hard"};
 const std::vector<std::string> kBufferKinds = {"local", "symmetric", "multicast"};
-const std::vector<std::string> kLinks = {"cuda", "nccl", "ibverbs"};
+const std::vector<std::string> kLinks = {"cuda", "nccl", "ibverbs", "nvrtc"};
 const std::vector<std::string> kNeeds = {"peer", "ipc", "vmm", "multicast", "nccl", "rdma"};
 
 bool is_identifier(std::string_view text) {

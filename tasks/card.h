@@ -83,8 +83,9 @@ struct Card {
   Category category = Category::kP2p;
   Level level = Level::kEasy;
   std::vector<std::string> tags;
-  std::vector<std::string> api;    ///< what a solution is expected to use, for filters
-  std::vector<std::string> links;  ///< libraries beyond the CUDA runtime: cuda, nccl, ibverbs
+  std::vector<std::string> api;  ///< what a solution is expected to use, for filters
+  std::vector<std::string>
+      links;  ///< libraries beyond the CUDA runtime: cuda, nccl, ibverbs, nvrtc
   std::vector<std::string> needs;  ///< of a platform: peer, ipc, vmm, multicast, nccl, rdma
   bool multi_node = false;
   BufferKind buffers = BufferKind::kSymmetric;

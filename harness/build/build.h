@@ -20,7 +20,7 @@ struct SourceFile {
 struct BuildRequest {
   std::vector<SourceFile> sources;
   std::string target = "compute_90a";           ///< virtual architecture of the profile
-  std::vector<std::string> links;               ///< "cuda", "nccl", "ibverbs"
+  std::vector<std::string> links;               ///< "cuda", "nccl", "ibverbs", "nvrtc"
   std::vector<std::string> forbidden_includes;  ///< patterns as in `mpi*.h`, of the card
   std::vector<std::string> forbidden_symbols;   ///< patterns as in `ncclAll*`, of the card
   unsigned box_slot = 0;                        ///< see JailSpec

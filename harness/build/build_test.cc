@@ -98,12 +98,14 @@ TEST(BuildTest, OnlyTheThreeEntryPointsAreExported) {
 TEST(BuildTest, EveryLibraryOfACardCanBeLinked) {
   BuildRequest request = host_only(
       "#include <cuda.h>\n#include <infiniband/verbs.h>\n#include <nccl.h>\n"
-      "void* used[] = {(void*)&cuInit, (void*)&ncclAllReduce, (void*)&ibv_open_device};\n");
-  request.links = {"cuda", "nccl", "ibverbs"};
+      "#include <nvrtc.h>\n"
+      "void* used[] = {(void*)&cuInit, (void*)&ncclAllReduce, (void*)&ibv_open_device, "
+      "(void*)&nvrtcVersion};\n");
+  request.links = {"cuda", "nccl", "ibverbs", "nvrtc"};
   BuildResult result = build_candidate(request, tools_without_cache());
   ASSERT_EQ(result.outcome, BuildOutcome::kOk) << result.reason << result.log;
   for (const char* needed :
-       {"libcudart.so.13", "libcuda.so.1", "libnccl.so.2", "libibverbs.so.1"}) {
+       {"libcudart.so.13", "libcuda.so.1", "libnccl.so.2", "libibverbs.so.1", "libnvrtc.so.13"}) {
     EXPECT_TRUE(contains(result.library, needed)) << needed;
   }
 }

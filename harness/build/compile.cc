@@ -75,11 +75,11 @@ std::string scrubbed_log(std::string log, const std::vector<PlacedSource>& place
 }
 
 std::string link_flag(const std::string& library) {
-  for (const char* known : {"cuda", "nccl", "ibverbs"}) {
+  for (const char* known : {"cuda", "nccl", "ibverbs", "nvrtc"}) {
     if (library == known) return "-l" + library;
   }
   throw Error(ErrorCode::kUsage,
-              fmt::format("cannot link \"{}\" (known: cuda, nccl, ibverbs)", library));
+              fmt::format("cannot link \"{}\" (known: cuda, nccl, ibverbs, nvrtc)", library));
 }
 
 // "compute_90a" to "sm_90a".

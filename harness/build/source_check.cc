@@ -320,6 +320,8 @@ std::string why_forbidden(const std::string& header, const IncludePolicy& policy
   };
   bool of_nccl = path.starts_with("/box/cuda/") && name.starts_with("nccl");
   if (of_nccl && !links("nccl")) return "the task does not link nccl";
+  bool of_nvrtc = path.starts_with("/box/cuda/") && name == "nvrtc.h";
+  if (of_nvrtc && !links("nvrtc")) return "the task does not link nvrtc";
   bool of_verbs = path.starts_with("/usr/") && name.starts_with("infiniband/");
   if (of_verbs && !links("ibverbs")) return "the task does not link ibverbs";
   bool of_compiler = path.starts_with("/usr/lib/gcc/") || path.find("/c++/") != std::string::npos;

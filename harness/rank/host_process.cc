@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -21,6 +22,27 @@ constexpr int kStagingFd = 4;
 constexpr int kControlFd = 5;
 constexpr size_t kMaxOutputBytes = 16 << 10;
 
+/// NVIDIA's compiler library, and the headers that what it compiles may include.
+void add_nvrtc(const std::string& cuda_folder, JailSpec& spec) {
+  namespace fs = std::filesystem;
+  size_t found = 0;
+  for (const auto& entry : fs::directory_iterator(cuda_folder + "/lib64")) {
+    std::string name = entry.path().filename();
+    bool is_compiler = name == "libnvrtc.so.13";
+    if (!is_compiler && !name.starts_with("libnvrtc-builtins.so.13.")) continue;
+    found += is_compiler ? 1 : 0;
+    spec.read_only.emplace_back(fs::canonical(entry.path()), "/box/lib/" + name);
+  }
+  if (found == 0) {
+    throw Error(ErrorCode::kConfig,
+                fmt::format("no libnvrtc.so.13 in {}/lib64, which the task's links ask for; set "
+                            "CUDA_HOME to a toolkit that has it",
+                            cuda_folder));
+  }
+  spec.read_only.emplace_back(fs::canonical(cuda_folder + "/include"), "/box/cuda/include");
+  spec.env.push_back("CUDA_HOME=/box/cuda");
+}
+
 JailSpec host_spec(const Job& job, int rank, const std::string& library,
                    const sim::HostConnection& connection, int control_fd) {
   JailSpec spec;
@@ -36,7 +58,9 @@ JailSpec host_spec(const Job& job, int rank, const std::string& library,
       {job.host_program, "/box/commbench-host"},
       {job.library_folder + "/libcudart.so.13", "/box/lib/libcudart.so.13"},
       {job.library_folder + "/libcuda.so.1", "/box/lib/libcuda.so.1"},
+      {job.library_folder + "/libnvidia-ml.so.1", "/box/lib/libnvidia-ml.so.1"},
   };
+  if (job.runtime_code) add_nvrtc(job.cuda_folder, spec);
   spec.files = {{host::kCandidatePath, library}};
   spec.fds = {{connection.connection.get(), kConnectionFd},
               {connection.staging.get(), kStagingFd},

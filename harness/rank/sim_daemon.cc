@@ -22,6 +22,7 @@ sim::DaemonOptions daemon_options(const Job& job, uint64_t memory_seed,
   options.world_size = job.world_size;
   options.timed = job.timed;
   options.fatbin_sha256 = job.fatbin_sha256;
+  options.any_code = job.runtime_code;
   options.symmetric_bytes_max = symmetric_bytes_max;
   options.seed = memory_seed;
   options.wall_limit_ms = job.wall_limit_ms;

@@ -16,6 +16,8 @@ void read_key(const std::string& key, const Json& value, DaemonOptions& options)
     options.timed = value.get<bool>();
   } else if (key == "fatbin_sha256") {
     options.fatbin_sha256 = value.get<std::vector<std::string>>();
+  } else if (key == "any_code") {
+    options.any_code = value.get<bool>();
   } else if (key == "symmetric_bytes_max") {
     options.symmetric_bytes_max = value.get<uint64_t>();
   } else if (key == "seed") {
@@ -35,6 +37,7 @@ std::string to_text(const DaemonOptions& options) {
   json["world_size"] = options.world_size;
   json["timed"] = options.timed;
   json["fatbin_sha256"] = options.fatbin_sha256;
+  json["any_code"] = options.any_code;
   json["symmetric_bytes_max"] = options.symmetric_bytes_max;
   json["seed"] = options.seed;
   json["wall_limit_ms"] = options.wall_limit_ms;

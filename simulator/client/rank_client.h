@@ -25,8 +25,10 @@ struct DaemonOptions {
   std::string profile = "h100x8";  ///< name, or the path of a file in its jail
   int world_size = 2;
   bool timed = true;
-  /// SHA-256 (hex) of the fatbins that may be loaded; empty: any (tests only).
+  /// SHA-256 (hex) of the fatbins that may be loaded.
   std::vector<std::string> fatbin_sha256;
+  /// Any device code may be loaded, whatever `fatbin_sha256` says.
+  bool any_code = true;
   uint64_t symmetric_bytes_max = uint64_t{256} << 20;  ///< cb_sym_alloc, per rank
   uint64_t seed = 0;                                   ///< content of fresh memory
   uint64_t wall_limit_ms = 0;                          ///< of the whole job; 0: none

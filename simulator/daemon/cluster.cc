@@ -29,7 +29,7 @@ Cluster::Cluster(const DaemonOptions& options_, const Profile& profile_)
       memory(options.world_size, profile.num_devices(), profile.device.global_memory_bytes,
              MemoryQuota{}),
       engine(memory, profile, EngineOptions{.timed = options.timed}),
-      modules(profile, options.fatbin_sha256),
+      modules(profile, options.any_code ? std::nullopt : std::optional(options.fatbin_sha256)),
       ipc(options.seed),
       bootstrap(options.world_size),
       processes(static_cast<size_t>(options.world_size)) {

@@ -218,7 +218,7 @@ TEST_F(DaemonHost, AClosedConnectionIsNoticedInTheMiddleOfACall) {
 TEST(Daemon, LoadsOnlyTheDeviceCodeItWasToldOf) {
   std::string allowed = fatbin_of(kAddPtx);
   std::string other = fatbin_of(std::string(kAddPtx) + "// other\n");
-  DaemonRig rig({.world_size = 1, .fatbin_sha256 = {sha256_hex(allowed)}});
+  DaemonRig rig({.world_size = 1, .fatbin_sha256 = {sha256_hex(allowed)}, .any_code = false});
   rig.connect_hosts();
   rig.host(0).load_module(allowed);
   std::memcpy(rig.host(0).staging(), other.data(), other.size());

@@ -213,19 +213,20 @@ Result<std::shared_ptr<const Program>> SharedModule::program(uint32_t kernel,
   return found->second;
 }
 
-ModuleCache::ModuleCache(const Profile& profile, const std::vector<std::string>& allowed)
+ModuleCache::ModuleCache(const Profile& profile, std::optional<std::vector<std::string>> allowed)
     : arch_(profile.device.compute_major * 10 + profile.device.compute_minor),
       stalls_(StallModel::of(profile)),
-      allowed_(allowed) {}
+      allowed_(std::move(allowed)) {}
 
 bool ModuleCache::is_allowed(const std::string& hash) const {
-  return allowed_.empty() || std::find(allowed_.begin(), allowed_.end(), hash) != allowed_.end();
+  return !allowed_ || std::find(allowed_->begin(), allowed_->end(), hash) != allowed_->end();
 }
 
 bool ModuleCache::all_allowed(std::span<const std::byte> image) const {
-  if (allowed_.empty()) return true;
+  if (!allowed_) return true;
   auto fatbins = fatbins_of(image);
   if (!fatbins) return is_allowed(hash_of(image));
+  // A LinkedImage of nothing is refused when it is read.
   return std::all_of(fatbins->begin(), fatbins->end(),
                      [this](const auto& fatbin) { return is_allowed(hash_of(fatbin)); });
 }

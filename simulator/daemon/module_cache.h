@@ -40,8 +40,8 @@ struct ImageFault {
 
 class ModuleCache {
  public:
-  /// `allowed`: SHA-256 of the images that may be loaded; empty: any.
-  ModuleCache(const Profile& profile, const std::vector<std::string>& allowed);
+  /// `allowed`: SHA-256 of the fatbins that may be loaded; nothing: any.
+  ModuleCache(const Profile& profile, std::optional<std::vector<std::string>> allowed);
 
   /// The module that a device of the profile would run of this image, a fatbin or a LinkedImage.
   /// Its kernels use at most `max_registers` per thread, if that is not 0.
@@ -68,7 +68,7 @@ class ModuleCache {
 
   unsigned arch_ = 0;
   StallModel stalls_;
-  std::vector<std::string> allowed_;
+  std::optional<std::vector<std::string>> allowed_;
   std::map<std::string, Entry> entries_;  ///< by hash and options
 };
 

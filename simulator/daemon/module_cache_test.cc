@@ -60,6 +60,8 @@ std::string linked(const std::vector<std::string>& fatbins, uint32_t flags = 0) 
   return image + sizes + content;
 }
 
+using Hashes = std::vector<std::string>;
+
 class ModuleCacheTest : public ::testing::Test {
  protected:
   std::shared_ptr<SharedModule> load(const std::string& image, uint32_t max_registers = 0) {
@@ -72,7 +74,7 @@ class ModuleCacheTest : public ::testing::Test {
   }
 
   Profile profile_ = value_or_throw(load_profile("h100x8"));
-  ModuleCache cache_{profile_, {}};
+  ModuleCache cache_{profile_, std::nullopt};
   ImageFault fault_;
 };
 
@@ -117,16 +119,18 @@ TEST_F(ModuleCacheTest, RegistersCanBeLimited) {
 
 TEST_F(ModuleCacheTest, OnlyAllowedFatbinsAreLinked) {
   std::string caller = fatbin(kCaller), callee = fatbin(kCallee);
-  ModuleCache strict(profile_, {sha256_hex(caller)});
+  ModuleCache strict(profile_, Hashes{sha256_hex(caller)});
   ImageFault fault;
   std::string image = linked({caller, callee});
   EXPECT_EQ(strict.load(std::as_bytes(std::span(image)), 0, fault), nullptr);
   EXPECT_EQ(fault.error, kCudaNotPermitted);
-  ModuleCache allowing(profile_, {sha256_hex(caller), sha256_hex(callee)});
+  ModuleCache allowing(profile_, Hashes{sha256_hex(caller), sha256_hex(callee)});
   EXPECT_NE(allowing.load(std::as_bytes(std::span(image)), 0, fault), nullptr);
-  ModuleCache empty_image(profile_, {sha256_hex(caller)});
   image = linked({});
-  EXPECT_EQ(empty_image.load(std::as_bytes(std::span(image)), 0, fault), nullptr);
+  EXPECT_EQ(strict.load(std::as_bytes(std::span(image)), 0, fault), nullptr);
+  ModuleCache closed(profile_, Hashes{});
+  EXPECT_EQ(closed.load(std::as_bytes(std::span(caller)), 0, fault), nullptr);
+  EXPECT_EQ(fault.error, kCudaNotPermitted);
 }
 
 TEST_F(ModuleCacheTest, DamagedLinkedImagesAreRefused) {

@@ -66,7 +66,8 @@ TEST_F(DaemonProcess, SaysWhatIsWrongWithItsOptions) {
 }
 
 TEST(DaemonOptionsText, SurvivesTheWay) {
-  DaemonOptions options{.profile = "a", .world_size = 3, .timed = false, .fatbin_sha256 = {"ff"}};
+  DaemonOptions options{
+      .profile = "a", .world_size = 3, .timed = false, .fatbin_sha256 = {"ff"}, .any_code = false};
   DaemonOptions back = value_or_throw(daemon_options_from_text(to_text(options)));
   EXPECT_EQ(to_text(back), to_text(options));
   EXPECT_FALSE(daemon_options_from_text("{\"timed\": \"yes\"}"));
