@@ -89,6 +89,10 @@ void read_sm(const Yaml& section, Profile& profile) {
   profile.cluster_cycles = whole<uint32_t>(section, "cluster_cycles");
   profile.bulk_extra_cycles = whole<uint32_t>(section, "bulk_extra_cycles");
   profile.barrier_cycles = whole<uint32_t>(section, "barrier_cycles");
+  profile.tensor_macs_per_cycle = whole<uint32_t>(section, "tensor_macs_per_cycle");
+  profile.tensor_f64_macs_per_cycle = whole<uint32_t>(section, "tensor_f64_macs_per_cycle");
+  profile.tensor_warp_efficiency = share(section, "tensor_warp_efficiency");
+  profile.tensor_cycles = whole<uint32_t>(section, "tensor_cycles");
 }
 
 void read_memory(const Yaml& section, Profile& profile) {

@@ -37,6 +37,12 @@ struct Profile {
   uint32_t bulk_extra_cycles = 0;  ///< of a bulk copy, beyond that of a load or store
   uint32_t barrier_cycles = 0;     ///< from the last arrival to the first instruction after it
 
+  // Tensor cores. Types of other widths than 16 bits have the same rate in bytes.
+  uint32_t tensor_macs_per_cycle = 0;  ///< dense .f16 multiply-adds of an SM
+  uint32_t tensor_f64_macs_per_cycle = 0;
+  double tensor_warp_efficiency = 0;  ///< of mma and wmma; wgmma has the whole rate
+  uint32_t tensor_cycles = 0;         ///< from a matrix instruction to the use of its result
+
   // Memory of a device.
   double l1_hit_ns = 0, l2_hit_ns = 0, hbm_ns = 0;  ///< load-use latencies
   double l1_gbps_per_sm = 0, l2_gbps = 0, hbm_gbps = 0;

@@ -52,6 +52,7 @@ struct Sm {
   RateServer port_in, port_out;  ///< between the SM and everything beyond L1
   RateServer remote_out;         ///< stores to peers
   RateServer schedulers[kSchedulersPerSm];
+  RateServer tensor_cores[kSchedulersPerSm];
   LineCache l1;
   bool ready = false;
 };
@@ -140,6 +141,8 @@ struct Resources::State {
   std::vector<uint64_t> link_bytes;
   Time l1_hit, l2_hit, hbm, atomic, hop, remote_load, pcie, multimem_extra, shared_latency,
       bulk_extra, cluster;
+  Time tensor_latency;
+  double tensor_bits_per_ns;         ///< multiply-adds times bits, of one tensor core
   Scale copy_scale, multimem_scale;  ///< of the links' servers, which have the rate of SM accesses
 
   explicit State(const Profile& p);
@@ -183,6 +186,8 @@ Resources::State::State(const Profile& p)
       shared_latency(to_ps(p.shared_cycles / p.sm_clock_ghz)),
       bulk_extra(to_ps(p.bulk_extra_cycles / p.sm_clock_ghz)),
       cluster(to_ps(p.cluster_cycles / p.sm_clock_ghz)),
+      tensor_latency(to_ps(p.tensor_cycles / p.sm_clock_ghz)),
+      tensor_bits_per_ns(16.0 * p.tensor_macs_per_cycle / kSchedulersPerSm * p.sm_clock_ghz),
       copy_scale(p.nvlink_sm_efficiency / p.nvlink_copy_efficiency),
       multimem_scale(p.nvlink_multimem_efficiency > 0
                          ? p.nvlink_sm_efficiency / p.nvlink_multimem_efficiency
@@ -208,6 +213,7 @@ void Resources::State::make_sm(Sm& sm) {
   sm.port_out = of_sm(profile.sm_port_gbps);
   sm.remote_out = of_sm(profile.sm_remote_gbps);
   for (RateServer& scheduler : sm.schedulers) scheduler = of_sm(profile.sm_clock_ghz);
+  for (RateServer& core : sm.tensor_cores) core = of_sm(tensor_bits_per_ns);
   sm.l1 = LineCache(profile.l1_bytes);
   sm.ready = true;
 }
@@ -340,6 +346,23 @@ Resources::~Resources() = default;
 Time Resources::issue(int device, uint32_t sm, uint32_t warp_slot, Time t, uint32_t slots) {
   Sm& state = state_->sm_of(device, sm);
   return state.schedulers[warp_slot % kSchedulersPerSm].pass(t, slots);
+}
+
+Resources::TensorTime Resources::tensor(int device, uint32_t sm, uint32_t warp_slot, Time t,
+                                        const TensorWork& work) {
+  State& state = *state_;
+  const Profile& profile = state.profile;
+  // Units of .f16, as the server has one rate.
+  double bits = work.bits == 64
+                    ? 16.0 * profile.tensor_macs_per_cycle / profile.tensor_f64_macs_per_cycle
+                    : work.bits;
+  if (!work.warpgroup) bits /= profile.tensor_warp_efficiency;
+  double units = static_cast<double>(work.macs) * bits;
+  Time duration = to_ps(units / state.tensor_bits_per_ns);
+  RateServer& core = state.sm_of(device, sm).tensor_cores[warp_slot % kSchedulersPerSm];
+  Time passed = core.pass(t, static_cast<uint64_t>(units));
+  Time started = std::max(t, passed - std::min(passed, duration));
+  return {started, std::max(passed, started + state.tensor_latency)};
 }
 
 Resources::Charge Resources::access(int device, uint32_t sm_index, Time t,

@@ -25,6 +25,18 @@ class Resources {
   /// start at `t` is over. `warp_slot` is the warp's place on the SM.
   Time issue(int device, uint32_t sm, uint32_t warp_slot, Time t, uint32_t slots);
 
+  /// A matrix instruction on the tensor core of a scheduler.
+  struct TensorWork {
+    uint64_t macs = 0;       ///< multiply-adds
+    uint32_t bits = 16;      ///< of an element; 64: .f64
+    bool warpgroup = false;  ///< wgmma
+  };
+  struct TensorTime {
+    Time started = 0;  ///< when the tensor core takes it
+    Time done = 0;     ///< when its results can be used
+  };
+  TensorTime tensor(int device, uint32_t sm, uint32_t warp_slot, Time t, const TensorWork& work);
+
   struct Charge {
     Time issued = 0;   ///< when the SM's load-store unit took the whole access
     Time done = 0;     ///< load, atomic: result in registers; store: visible where it goes
