@@ -10,6 +10,7 @@
 #include "simulator/check/finding.h"
 #include "simulator/exec/context.h"
 #include "simulator/exec/machine.h"
+#include "simulator/timing/resources.h"
 
 namespace cb::sim {
 
@@ -57,6 +58,17 @@ bool block_barrier(Context& c, const MicroOp* op, uint32_t number, uint32_t thre
 enum class Scope : uint8_t { kBlock, kCluster, kDevice, kSystem };
 /// A fence: waits for the stores before it, charges its cost, and makes the SM's L1 stale.
 void fence(Context& c, Scope scope);
+
+/// Charges the warp's tensor core for this operation: the first `num_results` registers of its
+/// operand list arrive when the work is done. The work of wgmma joins the warp's open group
+/// instead.
+void charge_tensor(Context& c, const MicroOp* op, const Resources::TensorWork& work,
+                   unsigned num_results);
+/// wgmma.commit_group, and wgmma.wait_group for all but the `pending` last groups.
+void commit_tensor_group(Context& c);
+void wait_tensor_groups(Context& c, unsigned pending);
+/// Whether the block has all four warps of the warp's warpgroup.
+bool has_warpgroup(const Context& c);
 
 /// Lets the group sleep.
 void sleep_ns(Context& c, uint64_t ns);

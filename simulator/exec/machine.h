@@ -77,6 +77,13 @@ struct Group {
   std::vector<uint64_t> carried;  ///< what the recorded iteration started with
 };
 
+/// wgmma of one warp: when what it has issued is done.
+struct TensorGroups {
+  static constexpr unsigned kMostPending = 7;  ///< that wgmma.wait_group may name
+  Time open = 0;                               ///< of the group that is not committed yet
+  Time committed[kMostPending + 1] = {};       ///< the latest first; each includes those before it
+};
+
 struct Warp {
   Block* block = nullptr;
   uint32_t index = 0;       ///< in the block
@@ -89,7 +96,8 @@ struct Warp {
   std::unique_ptr<LaneStack> stack;    ///< nullptr: nothing was taken yet
   Time stores_done = 0;                ///< when all stores so far are visible
   std::unique_ptr<WarpCopies> copies;  ///< nullptr: none was started yet
-  Time queued_at = kNever;             ///< when the event queue will run it; kNever: not queued
+  TensorGroups tensor;
+  Time queued_at = kNever;  ///< when the event queue will run it; kNever: not queued
   uint64_t queue_ticket = 0;
 };
 

@@ -29,6 +29,16 @@ constexpr Case kCases[] = {
     {"st.local.b32", "st.local.u32 [%rd0], %r1;", 0},
     {"red.add.u32", "red.global.add.u32 [%rd0], %r1;", 4},
     {"shfl.bfly", "shfl.sync.bfly.b32 %r1, %r2, 4, 31, -1;", 0},
+    {"ldmatrix.x4", "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2, %r3, %r4}, [%r0];", 16},
+    {"mma.m16n8k16.f16",
+     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, "
+     "%r4}, "
+     "{%r1, %r2}, {%f1, %f2, %f3, %f4};",
+     0},
+    {"mma.m16n8k32.s8",
+     "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r5, %r6, %r7, %r8}, {%r1, %r2, %r3, %r4}, "
+     "{%r1, %r2}, {%r5, %r6, %r7, %r8};",
+     0},
     {"cvta.to.global", "cvta.to.global.u64 %rd1, %rd0;", 16},
 };
 
@@ -67,6 +77,8 @@ void register_cases() {
   for (const Case& test : kCases) {
     for (bool timed : {false, true}) {
       for (uint32_t mask : {kAllLanes, 0x0ff0ff0fu}) {
+        bool needs_all = std::string(test.text).find(".aligned") != std::string::npos;
+        if (needs_all && mask != kAllLanes) continue;
         std::string name = std::string(test.name) + (timed ? "/timed" : "") +
                            (mask == kAllLanes ? "" : "/partial");
         benchmark::RegisterBenchmark(

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "simulator/exec/engine_port.h"
+#include "simulator/exec/matrix_fragments.h"
 #include "simulator/exec/memory_ops_query.h"
 
 namespace cb::sim {
@@ -113,7 +114,8 @@ std::optional<Result<OpSpec>> refuse_by_name(OpQuery& query) {
 
 constexpr const char* kNoTensors = "copies of tensors are not supported";
 constexpr const char* kNoClusters = "clusters are not supported";
-constexpr const char* kNoMatrices = "matrix instructions are not supported";
+constexpr const char* kNoWarpgroups = "matrix instructions of warpgroups are not supported";
+constexpr const char* kNoWmma = "wmma is not supported";
 
 constexpr OpEntry kEntries[] = {
     {"fence", find_fence},
@@ -127,11 +129,8 @@ constexpr OpEntry kEntries[] = {
     {"tensormap", refuse_by_name<kNoTensors>},
     {"mapa", refuse_by_name<kNoClusters>},
     {"getctarank", refuse_by_name<kNoClusters>},
-    {"ldmatrix", refuse_by_name<kNoMatrices>},
-    {"stmatrix", refuse_by_name<kNoMatrices>},
-    {"wgmma", refuse_by_name<kNoMatrices>},
-    {"mma", refuse_by_name<kNoMatrices>},
-    {"wmma", refuse_by_name<kNoMatrices>},
+    {"wgmma", refuse_by_name<kNoWarpgroups>},
+    {"wmma", refuse_by_name<kNoWmma>},
 };
 
 }  // namespace
@@ -140,9 +139,10 @@ std::span<const OpEntry> fence_entries() { return kEntries; }
 
 std::optional<Result<OpSpec>> find_memory_op(const ptx::Instruction& instruction,
                                              const OpContext& context) {
-  const std::array families = {
-      async_entries(),  bulk_entries(),     mbarrier_entries(), load_entries(),  store_entries(),
-      atomic_entries(), multimem_entries(), address_entries(),  stack_entries(), fence_entries()};
+  const std::array families = {async_entries(),       bulk_entries(),    mbarrier_entries(),
+                               load_entries(),        store_entries(),   atomic_entries(),
+                               multimem_entries(),    address_entries(), stack_entries(),
+                               matrix_move_entries(), mma_entries(),     fence_entries()};
   return find_in(families, instruction, context);
 }
 

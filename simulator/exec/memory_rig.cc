@@ -43,6 +43,13 @@ bool block_barrier(Context& c, const MicroOp*, uint32_t number, uint32_t threads
   return rig_of(c).barrier_answer;
 }
 void fence(Context& c, Scope scope) { rig_of(c).fences.push_back(scope); }
+void charge_tensor(Context& c, const MicroOp*, const Resources::TensorWork& work,
+                   unsigned num_results) {
+  rig_of(c).tensor_work.emplace_back(work, num_results);
+}
+void commit_tensor_group(Context& c) { ++rig_of(c).tensor_commits; }
+void wait_tensor_groups(Context& c, unsigned pending) { rig_of(c).tensor_waits.push_back(pending); }
+bool has_warpgroup(const Context& c) { return rig_of(c).warpgroup_answer; }
 void sleep_ns(Context& c, uint64_t ns) { rig_of(c).slept_ns += ns; }
 uint64_t clock_cycles(const Context& c) { return rig_of(c).cycles; }
 uint64_t global_timer_ns(const Context& c) { return rig_of(c).nanoseconds; }
@@ -76,10 +83,10 @@ MemoryRig::MemoryRig(const std::string& instruction) : world_(world()) {
   .reg .pred %p<10>;
   .reg .b8 %b<10>;
   .reg .b16 %h<20>;
-  .reg .b32 %r<10>;
-  .reg .f32 %f<10>;
+  .reg .b32 %r<160>;
+  .reg .f32 %f<160>;
   .reg .b64 %rd<10>;
-  .reg .f64 %fd<10>;
+  .reg .f64 %fd<40>;
   .reg .b128 %q<10>;
   .shared .align 16 .b8 shared_array[256];
   .local .align 16 .b8 local_array[256];

@@ -27,8 +27,8 @@ class MemoryRig {
   static constexpr uint64_t kLocalLaneBytes = 512;
   static constexpr uint64_t kParamBytes = 256;
 
-  /// The instruction may use the registers of AluRig with 0 to 9, the kernel's parameter `p`, and
-  /// the variables `shared_array` and `local_array`.
+  /// The instruction may use the registers of AluRig (more of %r, %f and %fd), the kernel's
+  /// parameter `p`, and the variables `shared_array` and `local_array`.
   explicit MemoryRig(const std::string& instruction);
   ~MemoryRig();
   MemoryRig(const MemoryRig&) = delete;
@@ -85,6 +85,10 @@ class MemoryRig {
   };
   std::vector<BarrierCall> barriers;
   bool barrier_answer = true;
+  std::vector<std::pair<Resources::TensorWork, unsigned>> tensor_work;  ///< and its results
+  unsigned tensor_commits = 0;
+  std::vector<unsigned> tensor_waits;
+  bool warpgroup_answer = true;
   uint64_t slept_ns = 0;
   uint64_t cycles = 0x123456789abc;
   uint64_t nanoseconds = 0xfedcba987654;

@@ -188,6 +188,7 @@ void EngineState::start_block(KernelRun& run, uint32_t sm) {
     uint32_t lanes = std::min(run.threads_per_block - i * kWarpSize, kWarpSize);
     warp.live = lanes == kWarpSize ? kAllLanes : (1u << lanes) - 1;
     warp.stores_done = 0;
+    warp.tensor = {};
     warp.local_lane_bytes = run.local_lane_bytes;
     warp.local_base = local_bytes == 0 ? 0 : undefined_memory(local_bytes);
     warp.frames.push_back(make_frame(warp, code, warp.live, 0));
