@@ -51,6 +51,9 @@ class Decoder {
     while (!work.empty()) {
       uint32_t index = work.back();
       work.pop_back();
+      if (module_.functions[index].alias_of >= 0) {
+        index = static_cast<uint32_t>(module_.functions[index].alias_of);
+      }
       if (program_->by_module_index[index] >= 0) continue;
       std::set<uint32_t> reached;
       auto code = decode_function(index, reached);
@@ -62,7 +65,8 @@ class Decoder {
         reached.merge(functions_in_variables(module_));
       }
       for (uint32_t other : reached) {
-        if (!module_.functions[other].is_extern && !module_.functions[other].is_entry) {
+        const ptx::Function& function = module_.functions[other];
+        if ((!function.is_extern || function.alias_of >= 0) && !function.is_entry) {
           work.push_back(other);
         }
       }
@@ -105,6 +109,12 @@ class Decoder {
   }
 
   void finish(const ptx::Function& kernel) {
+    for (size_t i = 0; i < module_.functions.size(); ++i) {
+      int32_t aliasee = module_.functions[i].alias_of;
+      if (aliasee >= 0) {
+        program_->by_module_index[i] = program_->by_module_index[static_cast<size_t>(aliasee)];
+      }
+    }
     // Calls name functions of the module; now that all are there, of the program.
     for (auto& code : program_->functions) {
       for (CallSite& call : code->calls) {

@@ -441,13 +441,16 @@ class Selector {
       AluOperand place{.index = 1, .place = AluPlace::kA, .type = ptx::Type::kU64};
       op.operands.push_back({{.plain = place}, resolve(callee, ptx::Type::kU64)});
     } else {
-      const ptx::Function& target = module_.functions[static_cast<size_t>(callee.symbol_index)];
+      int32_t index = callee.symbol_index;
+      int32_t aliasee = module_.functions[static_cast<size_t>(index)].alias_of;
+      if (aliasee >= 0) index = aliasee;
+      const ptx::Function& target = module_.functions[static_cast<size_t>(index)];
       if (target.is_entry) throw refusal("kernels cannot be called");
       if (!target.is_extern) {
         op.fn = control_ops().call;
-        site.function = callee.symbol_index;
+        site.function = index;
         check_sizes(site, target);
-        reached_.insert(static_cast<uint32_t>(callee.symbol_index));
+        reached_.insert(static_cast<uint32_t>(index));
       } else if (target.name == "vprintf") {
         op.fn = control_ops().call_vprintf;
       } else if (target.name == "__assertfail") {

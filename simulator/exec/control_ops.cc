@@ -237,12 +237,12 @@ const MicroOp* vprintf_op(Context& c, const MicroOp* op) {
   for (uint32_t left = lanes; left != 0; left &= left - 1) {
     int lane = std::countr_zero(left);
     std::string line;
-    if (print_formatted(c, op, argument(c, site, 0, lane), argument(c, site, 1, lane), lane,
-                        line) == nullptr) {
+    int32_t count = 0;
+    if (print_formatted(c, op, argument(c, site, 0, lane), argument(c, site, 1, lane), lane, line,
+                        count) == nullptr) {
       return nullptr;
     }
     if (output.size() + line.size() <= kMaxOutputBytes) output += line;
-    auto count = static_cast<int32_t>(line.size());
     if (!site.results.empty()) {
       std::memcpy(local_memory(c, lane, c.frame->local_offset + site.results[0].caller_offset),
                   &count, std::min<uint32_t>(site.results[0].bytes, sizeof count));

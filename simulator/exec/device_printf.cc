@@ -17,12 +17,16 @@ constexpr size_t kMaxDigits = 3;
 /// What CUDA's printf takes besides the format.
 constexpr int kMaxArguments = 32;
 
-/// Copies bytes from where the kernel may read them: allocations, or the thread's local memory.
+bool lies_in(uint64_t address, uint64_t bytes, uint64_t begin, uint64_t length) {
+  return address >= begin && address - begin < length && length - (address - begin) >= bytes;
+}
+
+/// Copies bytes from where the kernel may read them: allocations, the block's shared memory, or the
+/// thread's local memory.
 bool read_bytes(const Context& c, uint64_t address, void* out, uint64_t bytes) {
-  uint64_t local_bytes = c.local_lane_bytes * kLanes;
-  bool is_local = address >= c.local_base && address - c.local_base < local_bytes &&
-                  local_bytes - (address - c.local_base) >= bytes;
-  if (!is_local &&
+  bool is_scratch = lies_in(address, bytes, c.local_base, c.local_lane_bytes * kLanes) ||
+                    lies_in(address, bytes, c.shared_base, c.shared_bytes);
+  if (!is_scratch &&
       c.memory->check(address, bytes, c.run->accessor, false).fault != AccessFault::kNone) {
     return false;
   }
@@ -45,10 +49,14 @@ class Arguments {
   template <typename T>
   bool next(T& value) {
     offset_ = (offset_ + sizeof(T) - 1) / sizeof(T) * sizeof(T);
-    bool ok = ++count_ <= kMaxArguments && read_bytes(c_, base_ + offset_, &value, sizeof(T));
+    if (is_exhausted() || !read_bytes(c_, base_ + offset_, &value, sizeof(T))) return false;
     offset_ += sizeof(T);
-    return ok;
+    ++count_;
+    return true;
   }
+
+  int count() const { return count_; }
+  bool is_exhausted() const { return count_ == kMaxArguments; }
 
  private:
   const Context& c_;
@@ -132,6 +140,7 @@ bool convert(Context& c, const Conversion& conversion, Arguments& arguments, std
     case 's': {
       uint64_t address = 0;
       if (!arguments.next(address)) return false;
+      if (address == 0) return put(conversion, "", "(null)", out);
       auto text = device_string(c, address);
       return text && put(conversion, "", text->c_str(), out);
     }
@@ -156,7 +165,12 @@ std::optional<std::string> device_string(Context& c, uint64_t address) {
 }
 
 const MicroOp* print_formatted(Context& c, const MicroOp* op, uint64_t format_address,
-                               uint64_t arguments_address, int lane, std::string& out) {
+                               uint64_t arguments_address, int lane, std::string& out,
+                               int32_t& result) {
+  if (format_address == 0) {
+    result = -1;
+    return op + 1;
+  }
   auto format = device_string(c, format_address);
   if (!format) {
     return fault(c, op, Finding::Kind::kIllegalAddress, lane,
@@ -175,6 +189,11 @@ const MicroOp* print_formatted(Context& c, const MicroOp* op, uint64_t format_ad
       ++at;
       continue;
     }
+    // What has no argument any more is printed as it is.
+    if (arguments.is_exhausted()) {
+      out += '%';
+      continue;
+    }
     Conversion conversion;
     if (!parse(*format, at, arguments, conversion) || !convert(c, conversion, arguments, out)) {
       return fault(
@@ -183,6 +202,7 @@ const MicroOp* print_formatted(Context& c, const MicroOp* op, uint64_t format_ad
           arguments_address, 1);
     }
   }
+  result = arguments.count();
   return op + 1;
 }
 

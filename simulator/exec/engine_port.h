@@ -69,6 +69,10 @@ void commit_tensor_group(Context& c);
 void wait_tensor_groups(Context& c, unsigned pending);
 /// Whether the block has all four warps of the warp's warpgroup.
 bool has_warpgroup(const Context& c);
+/// Gives the warp another number of registers per thread. Fewer are there for other warps of the
+/// block; for more than are spare the warp waits: false, return nullptr; called again then. Also
+/// false after a fault, where the change has the wrong direction.
+bool change_registers(Context& c, const MicroOp* op, bool more, uint32_t registers);
 
 /// Lets the group sleep.
 void sleep_ns(Context& c, uint64_t ns);

@@ -208,6 +208,78 @@ TEST_P(EngineStack, ReservedSharedMemoryLiesBesideTheUsersAndIsZero) {
   EXPECT_EQ(outcome.out[0], 256u + 100 + 1);
 }
 
+TEST_P(EngineStack, CallsByAlias) {
+  Outcome outcome = run(R"(
+.visible .func (.param .b32 r) other(.param .b32 n);
+.func (.param .b32 r) twice(.param .b32 n)
+{ .reg .b32 %r<3>; ld.param.b32 %r1, [n]; add.u32 %r1, %r1, %r1; st.param.b32 [r], %r1; ret; }
+.alias other, twice;
+)" + kernel(R"(
+  { .param .b32 a; .param .b32 b;
+    st.param.b32 [a], %r1; call (b), other, (a); ld.param.b32 %r3, [b]; }
+  mov.u64 %rd3, other;
+  { .param .b32 a; .param .b32 b; P: .callprototype (.param .b32 _) _ (.param .b32 _);
+    st.param.b32 [a], %r3; call (b), %rd3, (a), P; ld.param.b32 %r3, [b]; }
+  st.global.u32 [%rd0], %r3;)"),
+                        GetParam());
+  EXPECT_TRUE(outcome.findings.empty());
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(outcome.out[i], 4 * i);
+}
+
+TEST_P(EngineStack, WarpsTakeRegistersThatOthersGiveUp) {
+  // Warps 1 and 2 want 40 more each, warp 0 gives up 40, warp 3 in the end 48.
+  EngineRig rig(kernel(R"(
+  shr.u32 %r2, %r1, 5;
+  mov.u32 %r9, 0;
+  setp.eq.u32 %p1, %r2, 1; @%p1 bra more;
+  setp.eq.u32 %p1, %r2, 2; @%p1 bra more;
+  setp.eq.u32 %p1, %r2, 0; @%p1 bra less;
+  nanosleep.u32 5000;
+  mov.u64 %rd5, %globaltimer; cvt.u32.u64 %r9, %rd5;
+  setmaxnreg.dec.sync.aligned.u32 24;
+  bra done;
+less:
+  setmaxnreg.dec.sync.aligned.u32 32;
+  bra done;
+more:
+  setmaxnreg.inc.sync.aligned.u32 112;
+  mov.u64 %rd5, %globaltimer; cvt.u32.u64 %r9, %rd5;
+done:
+  st.global.u32 [%rd0], %r9;)"),
+                GetParam());
+  auto* out = rig.buffer<uint32_t>(0, 128);
+  rig.launch("k", 0, {.threads = 128, .registers = 72}, {address_of(out)});
+  rig.run();
+  EXPECT_EQ(rig.running(), 0);
+  EXPECT_TRUE(rig.engine().findings().empty());
+  // One of the two could go on at once, the other only after warp 3.
+  if (GetParam().timed) {
+    EXPECT_LT(std::min(out[32], out[64]), out[96]);
+    EXPECT_GE(std::max(out[32], out[64]), out[96]);
+  }
+}
+
+TEST_P(EngineStack, RegistersThatNobodyGivesUpAreADeadlock) {
+  EngineRig rig(kernel("setmaxnreg.inc.sync.aligned.u32 240;"), GetParam());
+  rig.launch("k", 0, {.threads = 32, .registers = 72}, {0});
+  rig.run();
+  EXPECT_EQ(rig.running(), 1);
+  ASSERT_EQ(rig.engine().waiters(10).size(), 1u);
+  EXPECT_THAT(rig.engine().waiters(10)[0].waits_for,
+              HasSubstr("its warp has 72 a thread, and 0 are spare"));
+}
+
+TEST_P(EngineStack, RegistersInTheWrongDirectionAreIllegal) {
+  for (const char* text :
+       {"setmaxnreg.inc.sync.aligned.u32 64;", "setmaxnreg.dec.sync.aligned.u32 80;"}) {
+    EngineRig rig(kernel(text), GetParam());
+    rig.launch("k", 0, {.threads = 32, .registers = 72}, {0});
+    rig.run();
+    ASSERT_EQ(rig.engine().findings().size(), 1u);
+    EXPECT_EQ(rig.engine().findings()[0].kind, Finding::Kind::kIllegalInstruction);
+  }
+}
+
 TEST_P(EngineStack, CountersThatNobodyProgrammedAreZero) {
   Outcome outcome = run(kernel(R"(
   mov.u32 %r2, %pm3; mov.u64 %rd3, %pm7_64; mov.u64 %rd4, %current_graph_exec;

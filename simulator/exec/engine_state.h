@@ -224,8 +224,9 @@ std::string awaited_value(const Group& group);
 /// A NUL-terminated string that the kernel may read, at most 4 KiB of it; nullopt: it may not.
 std::optional<std::string> device_string(Context& c, uint64_t address);
 
-/// printf of device code; appends to `out`. nullptr after a fault.
+/// printf of device code; appends to `out`. `result` is what it returns: the number of arguments,
+/// -1 without a format. nullptr after a fault.
 const MicroOp* print_formatted(Context& c, const MicroOp* op, uint64_t format, uint64_t arguments,
-                               int lane, std::string& out);
+                               int lane, std::string& out, int32_t& result);
 
 }  // namespace cb::sim

@@ -133,6 +133,9 @@ Waiter EngineState::describe_waiter(const Warp& warp, const Group& group) const 
   } else if (group.state == GroupState::kExchange) {
     waiter.waits_for = fmt::format("lanes {:#010x} of its warp; {:#010x} are here",
                                    group.exchange_mask, group.mask);
+  } else if (group.state == GroupState::kRegisters) {
+    waiter.waits_for = fmt::format("registers; its warp has {} a thread, and {} are spare",
+                                   warp.registers, block.spare_registers);
   } else if (!group.watches.empty()) {
     const Watch& watch = group.watches.front();
     waiter.address = watch.address;

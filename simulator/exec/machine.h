@@ -45,10 +45,11 @@ struct Watch {
 };
 
 enum class GroupState : uint8_t {
-  kReady,     ///< runs when its warp does, not before `now`
-  kBarrier,   ///< arrived at a barrier of its block
-  kExchange,  ///< waits for other lanes of its warp at a warp-wide operation
-  kParked,    ///< waits for a write to one of `watches`, or for `deadline`
+  kReady,      ///< runs when its warp does, not before `now`
+  kBarrier,    ///< arrived at a barrier of its block
+  kExchange,   ///< waits for other lanes of its warp at a warp-wide operation
+  kRegisters,  ///< waits until other warps of its block give up registers
+  kParked,     ///< waits for a write to one of `watches`, or for `deadline`
 };
 
 /// Lanes of a warp that execute together.
@@ -91,6 +92,7 @@ struct Warp {
   uint32_t live = 0;        ///< lanes that exist and have not exited
   uint64_t local_base = 0;  ///< generic address of lane 0's local memory
   uint64_t local_lane_bytes = 0;
+  uint32_t registers = 0;  ///< per thread: what it was launched with, until setmaxnreg
   std::vector<std::unique_ptr<Group>> groups;
   std::vector<std::unique_ptr<Frame>> frames;
   std::unique_ptr<LaneStack> stack;    ///< nullptr: nothing was taken yet
@@ -137,7 +139,8 @@ struct Block {
   std::array<BlockBarrier, 16> barriers = {};
   std::array<std::array<uint32_t, 3>, 16> barrier_results = {};  ///< of the completed phase
   uint32_t live_warps = 0;
-  Time stores_done = 0;  ///< of all warps, as of their last barrier
+  uint64_t spare_registers = 0;  ///< per thread, of all warps: given up and not taken
+  Time stores_done = 0;          ///< of all warps, as of their last barrier
   std::vector<PendingStore> pending;
   uint32_t copies_in_flight = 0;  ///< asynchronous copies that read or write its shared memory
 };

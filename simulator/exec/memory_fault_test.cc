@@ -315,7 +315,8 @@ TEST(MemoryRefusal, NamesWhatIsNotSupported) {
       {"shfl.idx.b32 %r1, %r2, %r3, %r4;", ".sync"},
       {"redux.sync.add.f32 %f1, %f2, -1;", "f32"},
       {"barrier.cluster.arrive;", "clusters"},
-      {"setmaxnreg.inc.sync.aligned.u32 40;", "registers"},
+      {"setmaxnreg.inc.sync.aligned.u32 41;", "a multiple of 8"},
+      {"setmaxnreg.inc.sync.aligned.u32 16;", "a multiple of 8"},
       {"mov.u32 %r1, %clock64;", "64 bits"},
       {"bar.arrive 1;", "threads"},
   };

@@ -72,8 +72,9 @@ std::optional<Result<OpSpec>> find_fence(OpQuery& query) {
 
 /// Hints about caches: nothing that a program computes depends on them.
 std::optional<Result<OpSpec>> find_prefetch(OpQuery& query) {
-  query.take_one({"global", "local"});
-  int level = query.take_one({"L1", "L2", "L2::evict_last", "L2::evict_normal"});
+  bool is_map = query.take("tensormap");
+  is_map ? query.take_one({"const", "param"}) : query.take_one({"global", "local"});
+  int level = is_map ? 0 : query.take_one({"L1", "L2", "L2::evict_last", "L2::evict_normal"});
   OpSpec spec;
   if (level >= 0) spec.fn = nop_op;
   return query.finish(std::move(spec), 1);

@@ -34,6 +34,7 @@ bool gather_lanes(Context& c, const MicroOp*, uint32_t members) {
   rig_of(c).gathered.push_back(members);
   return rig_of(c).gather_answer;
 }
+bool change_registers(Context&, const MicroOp*, bool, uint32_t) { return true; }
 bool sync_lanes(Context& c, const MicroOp* op, uint32_t members) {
   return gather_lanes(c, op, members);
 }

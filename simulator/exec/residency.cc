@@ -189,6 +189,7 @@ void EngineState::start_block(KernelRun& run, uint32_t sm) {
     warp.live = lanes == kWarpSize ? kAllLanes : (1u << lanes) - 1;
     warp.stores_done = 0;
     warp.tensor = {};
+    warp.registers = run.launch.registers;
     warp.local_lane_bytes = run.local_lane_bytes;
     warp.local_base = local_bytes == 0 ? 0 : undefined_memory(local_bytes);
     warp.frames.push_back(make_frame(warp, code, warp.live, 0));

@@ -167,8 +167,26 @@ std::optional<Result<OpSpec>> find_griddepcontrol(OpQuery& query) {
   return query.finish(std::move(spec), 0);
 }
 
+const MicroOp* setmaxnreg_op(Context& c, const MicroOp* op) {
+  if (!gather_lanes(c, op, c.warp->live)) return nullptr;
+  bool more = op->aux != 0;
+  return change_registers(c, op, more, static_cast<uint32_t>(op->immediate)) ? op + 1 : nullptr;
+}
+
 std::optional<Result<OpSpec>> find_setmaxnreg(OpQuery& query) {
-  return query.refuse("moving registers between warps is not supported");
+  OpSpec spec;
+  int direction = query.take_one({"dec", "inc"});
+  if (direction >= 0 && query.take("sync") && query.take("aligned") && query.take("u32")) {
+    spec.fn = setmaxnreg_op;
+  }
+  spec.aux = direction == 1 ? 1 : 0;
+  spec.flags = kOpBarrier | kOpSideEffect;
+  bool is_constant = query.is(0, Operand::Kind::kImmediate);
+  spec.immediate = is_constant ? query.operand(0).bits : 0;
+  if (!is_constant || spec.immediate < 24 || spec.immediate > 256 || spec.immediate % 8 != 0) {
+    return query.refuse("registers are a multiple of 8 from 24 to 256");
+  }
+  return query.finish(std::move(spec), 1);
 }
 
 enum class Clock : uint8_t { kCycles, kNanoseconds };

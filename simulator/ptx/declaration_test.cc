@@ -34,9 +34,21 @@ TEST(Module, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(error_of(parse(".version 9.0 .target gfx900")), HasSubstr("not of the form sm_90"));
   EXPECT_THAT(error_of(parse(".version 9.0 .target sm_90 .address_size 32")),
               HasSubstr("only 64 is supported"));
-  EXPECT_THAT(text_error(".alias a, b;"), HasSubstr("directive \".alias\" is not supported"));
   EXPECT_THAT(text_error(".common .global .u32 a;"), HasSubstr("\".common\" is not supported"));
   EXPECT_THAT(text_error("ret;"), HasSubstr("expected a directive, found \"ret\""));
+}
+
+TEST(Module, AliasesAreOtherNamesOfFunctions) {
+  Result<Module> module =
+      parse(std::string(kHeader) + ".func f() { ret; }\n.visible .func other();\n.alias other, f;");
+  ASSERT_TRUE(module.has_value()) << module.error().message();
+  EXPECT_EQ(module->find_function("other")->alias_of, 0);
+  EXPECT_EQ(module->find_function("f")->alias_of, -1);
+  EXPECT_THAT(text_error(".func f() { ret; } .alias g, f;"), HasSubstr("\"g\" is no function"));
+  EXPECT_THAT(text_error(".func f() { ret; } .func g() { ret; } .alias g, f;"),
+              HasSubstr("\"g\" is a function of its own"));
+  EXPECT_THAT(text_error(".func f(); .func g(); .alias g, f;"), HasSubstr("\"f\" has no body"));
+  EXPECT_THAT(text_error(".func f(); .alias f, f;"), HasSubstr("\"f\" has no body"));
 }
 
 TEST(Variable, HasSpaceTypeSizeAndAlignment) {

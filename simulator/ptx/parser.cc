@@ -97,8 +97,36 @@ bool skip_section(Cursor& cursor) {
   return !cursor.error();
 }
 
+/// `.alias name, function;`: both are declared, and the function has a body.
+bool parse_alias(ParserContext& context) {
+  Cursor& cursor = context.cursor;
+  int32_t indices[2] = {-1, -1};
+  std::vector<Register> no_registers;
+  for (int32_t& index : indices) {
+    if (&index != indices && !cursor.expect(',', "the name of an alias")) return false;
+    std::string_view name;
+    if (!cursor.identifier(name, "a function")) return false;
+    std::optional<Binding> binding = context.symbols.find(name, no_registers);
+    if (!binding || binding->kind != Binding::Kind::kFunction) {
+      return cursor.fail(fmt::format("{} is no function that .func declares", quoted(name)));
+    }
+    index = binding->index;
+  }
+  Function& alias = context.module.functions[static_cast<size_t>(indices[0])];
+  const Function& aliasee = context.module.functions[static_cast<size_t>(indices[1])];
+  if (!alias.is_extern || alias.is_entry || alias.alias_of >= 0) {
+    return cursor.fail(fmt::format("{} is a function of its own", quoted(alias.name)));
+  }
+  if (aliasee.is_extern || aliasee.is_entry) {
+    return cursor.fail(fmt::format("{} has no body", quoted(aliasee.name)));
+  }
+  alias.alias_of = indices[1];
+  return cursor.expect(';', ".alias");
+}
+
 bool parse_linked(ParserContext& context) {
   Cursor& cursor = context.cursor;
+  if (cursor.accept_word(".alias")) return parse_alias(context);
   Linkage linkage;
   for (;;) {
     if (cursor.accept_word(".extern")) {
