@@ -65,8 +65,7 @@ class Decoder {
         reached.merge(functions_in_variables(module_));
       }
       for (uint32_t other : reached) {
-        const ptx::Function& function = module_.functions[other];
-        if ((!function.is_extern || function.alias_of >= 0) && !function.is_entry) {
+        if (!module_.functions[other].is_extern && !module_.functions[other].is_entry) {
           work.push_back(other);
         }
       }

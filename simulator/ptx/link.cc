@@ -67,6 +67,10 @@ class Linker {
     for (size_t at = 0; at < functions.size(); ++at) {
       if (!functions[at].taken) continue;
       Function& function = module.functions[at];
+      if (function.alias_of >= 0) {
+        auto aliasee = static_cast<size_t>(function.alias_of);
+        function.alias_of = static_cast<int32_t>(functions[aliasee].index);
+      }
       for (Instruction& instruction : function.body) {
         if (instruction.location >= 0) {
           instruction.location += static_cast<int32_t>(result_.locations.size());

@@ -35,6 +35,17 @@ TEST(Link, ADeclarationBecomesTheDefinitionOfAnotherModule) {
   EXPECT_EQ(callee_of(module, "kernel").body.front().opcode, "trap");
 }
 
+TEST(Link, AliasesOfOtherModulesAreDefinitions) {
+  Module module = value_or_throw(
+      link({module_of(caller("kernel", "g", ".extern .func g();")),
+            module_of(".visible .func e() { exit; ret; }\n.visible .func f() { trap; ret; }\n"
+                      ".visible .func g();\n.alias g, f;")}));
+  EXPECT_EQ(unresolved(module), "");
+  int32_t aliasee = callee_of(module, "kernel").alias_of;
+  ASSERT_GE(aliasee, 0);
+  EXPECT_EQ(module.functions[static_cast<size_t>(aliasee)].name, "f");
+}
+
 TEST(Link, TheOrderOfModulesDoesNotMatter) {
   Module module = value_or_throw(link({module_of(".visible .func f() { trap; ret; }"),
                                        module_of(caller("kernel", "f", ".extern .func f();"))}));

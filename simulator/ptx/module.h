@@ -152,7 +152,7 @@ struct Function {
   bool is_extern = false;  ///< declaration only (vprintf, __assertfail, or resolved by name)
   bool is_visible = false;
   bool is_weak = false;
-  int32_t alias_of = -1;  ///< `.alias`: index of the function that it is another name of
+  int32_t alias_of = -1;             ///< `.alias`: index of the function that it is another name of
   std::vector<Variable> parameters;  ///< .param space, in order
   std::vector<Variable> return_values;
   std::vector<Register> registers;  ///< of a `%r<9>`, those that are used

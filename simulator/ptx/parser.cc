@@ -114,13 +114,14 @@ bool parse_alias(ParserContext& context) {
   }
   Function& alias = context.module.functions[static_cast<size_t>(indices[0])];
   const Function& aliasee = context.module.functions[static_cast<size_t>(indices[1])];
-  if (!alias.is_extern || alias.is_entry || alias.alias_of >= 0) {
+  if (!alias.is_extern || alias.is_entry) {
     return cursor.fail(fmt::format("{} is a function of its own", quoted(alias.name)));
   }
   if (aliasee.is_extern || aliasee.is_entry) {
     return cursor.fail(fmt::format("{} has no body", quoted(aliasee.name)));
   }
-  alias.alias_of = indices[1];
+  alias.alias_of = aliasee.alias_of >= 0 ? aliasee.alias_of : indices[1];
+  alias.is_extern = false;
   return cursor.expect(';', ".alias");
 }
 
