@@ -13,7 +13,7 @@ struct Costs {
   explicit Costs(const Profile& profile);
 
   Time call, query, sync, stream_op, event;
-  Time launch_enqueue, launch, launch_gap, cooperative_extra;
+  Time launch_enqueue, launch, launch_gap, programmatic_launch, cooperative_extra;
   Time copy_enqueue, copy_start;
   Time malloc, free, host_alloc, module_load, ipc_open;
   Time bootstrap, relax;
@@ -33,6 +33,7 @@ inline Costs::Costs(const Profile& profile) {
   launch_enqueue = ps(profile.launch_enqueue_ns);
   launch = ps(profile.launch_ns);
   launch_gap = ps(profile.launch_gap_ns);
+  programmatic_launch = ps(profile.programmatic_launch_ns);
   cooperative_extra = ps(profile.cooperative_extra_ns);
   copy_enqueue = ps(profile.copy_enqueue_ns);
   copy_start = ps(profile.copy_start_ns);

@@ -24,6 +24,7 @@ enum CudaError : int {
   kCudaCooperativeLaunchTooLarge = 720,
   kCudaNotPermitted = 800,
   kCudaNotSupported = 801,
+  kCudaInvalidClusterSize = 912,
   kCudaUnknown = 999,
 };
 

@@ -16,6 +16,28 @@ constexpr uint32_t kMaxGrid[3] = {0x7fffffff, 65535, 65535};
 
 uint64_t product(const uint32_t (&dims)[3]) { return uint64_t{dims[0]} * dims[1] * dims[2]; }
 
+/// The shims have asked for what CUDA refuses; what hardware cannot do is refused here.
+int check_cluster(const DeviceInfo& device, const KernelInfo& kernel, const BlockShape& shape,
+                  const Launch& launch) {
+  for (int axis = 0; axis < 3; ++axis) {
+    uint32_t blocks = launch.cluster[axis];
+    if (blocks == 0 || blocks > kLargestClusterBlocks || launch.grid[axis] % blocks != 0) {
+      return kCudaInvalidClusterSize;
+    }
+    uint32_t required = kernel.required_cluster[axis];
+    if (required != 0 && required != blocks) return kCudaInvalidClusterSize;
+  }
+  uint64_t blocks = product(launch.cluster);
+  if (blocks == 1) return kCudaSuccess;
+  if (!device.has_clusters()) return kCudaNotSupported;
+  if (blocks > kLargestClusterBlocks) return kCudaInvalidClusterSize;
+  uint64_t resident = clusters_per_device(device, shape, static_cast<uint32_t>(blocks));
+  if (resident == 0) return kCudaInvalidClusterSize;
+  bool together = launch.cooperative != 0;
+  return together && product(launch.grid) > resident * blocks ? kCudaCooperativeLaunchTooLarge
+                                                              : kCudaSuccess;
+}
+
 int check_shape(const DeviceInfo& device, const KernelInfo& kernel, const Launch& launch) {
   for (int axis = 0; axis < 3; ++axis) {
     if (launch.grid[axis] == 0 || launch.grid[axis] > kMaxGrid[axis] || launch.block[axis] == 0 ||
@@ -33,6 +55,7 @@ int check_shape(const DeviceInfo& device, const KernelInfo& kernel, const Launch
   if (shape.shared_bytes > device.shared_per_block_optin_bytes) return kCudaInvalidValue;
   uint64_t resident = blocks_per_sm(device, shape);
   if (resident == 0) return kCudaLaunchOutOfResources;
+  if (int error = check_cluster(device, kernel, shape, launch); error != kCudaSuccess) return error;
   if (launch.cooperative != 0 && product(launch.grid) > resident * device.num_sms) {
     return kCudaCooperativeLaunchTooLarge;
   }
@@ -50,10 +73,6 @@ std::shared_ptr<const Program> find_program(Call& call, SharedModule& module,
                          .detail = reason});
     call.fail(kCudaNotSupported);
   };
-  if (product(launch.cluster) > 1) {
-    refuse("thread block clusters are not supported by the simulator");
-    return nullptr;
-  }
   auto program = module.program(launch.kernel, call.cluster.modules.stalls());
   if (program) return *program;
   refuse(program.error().message());
@@ -82,9 +101,11 @@ std::shared_ptr<Work> make_kernel(Call& call, const std::shared_ptr<Stream>& str
   auto held = std::make_shared<KernelLaunch>(std::move(kernel));
   work->begin = [&cluster, held](const std::shared_ptr<Work>& self, Time start) {
     held->start = start;
-    cluster.engine.start(std::move(*held), [&cluster, self](Time, bool failed) {
+    held->has_dependencies = self->primary != nullptr && !self->primary->done;
+    held->on_launch_dependents = [&cluster, self](Time) { let_dependents_start(cluster, self); };
+    self->run = cluster.engine.start(std::move(*held), [&cluster, self](Time, bool failed) {
       if (self->done) return;
-      if (!failed) return finish(cluster, self);
+      if (!failed) return kernel_ended(cluster, self);
       HostProcess& process = *self->owner;
       cluster.kernel_failed(process);
       cluster.break_context(process, self->device, error_of_rank(cluster, process.rank));
@@ -132,6 +153,8 @@ void launch(Call& call) {
   kernel.device = *device;
   std::copy(std::begin(message->grid), std::end(message->grid), std::begin(kernel.grid));
   std::copy(std::begin(message->block), std::end(message->block), std::begin(kernel.block));
+  std::copy(std::begin(message->cluster), std::end(message->cluster), std::begin(kernel.cluster));
+  kernel.explicit_cluster = message->explicit_cluster != 0;
   kernel.dynamic_shared_bytes = message->dynamic_shared_bytes;
   kernel.registers = info.registers;
   kernel.static_shared_bytes = std::max(info.static_shared_bytes, program->static_shared_bytes);
@@ -140,7 +163,11 @@ void launch(Call& call) {
   auto parameters = call.payload.subspan(sizeof(Launch));
   kernel.parameters.assign(parameters.begin(), parameters.end());
   kernel.name = demangle(module.shared->kernel_names[message->kernel]);
-  enqueue(call.cluster, process, make_kernel(call, stream, std::move(kernel)));
+  std::shared_ptr<Work> work = make_kernel(call, stream, std::move(kernel));
+  // Programmatic dependent launch came with clusters: compute capability 9.0.
+  work->may_overlap =
+      message->programmatic_serialization != 0 && call.cluster.profile.device.has_clusters();
+  enqueue(call.cluster, process, work);
   call.done(call.cluster.costs.launch_enqueue);
 }
 

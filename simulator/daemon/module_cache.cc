@@ -100,6 +100,8 @@ class TableBuilder {
     info.binary_version = arch_;
     std::copy(std::begin(kernel.required_cluster), std::end(kernel.required_cluster),
               std::begin(info.required_cluster));
+    info.max_cluster_blocks = kernel.max_cluster_blocks;
+    info.explicit_cluster = kernel.explicit_cluster ? 1 : 0;
     info.constant_bytes = static_cast<uint32_t>(constant_bytes_of(*shared_.module, kernel));
     shared_.kernels.push_back(info);
     shared_.kernel_names.push_back(kernel.name);

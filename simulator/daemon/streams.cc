@@ -45,7 +45,9 @@ WorkList predecessors(HostProcess& process, const Stream& stream, const WorkList
 
 void begin(Cluster& cluster, const std::shared_ptr<Work>& work) {
   Time start = std::max(work->ready, cluster.engine.now());
-  if (work->is_device_work() && work->stream->last_work_end > 0) {
+  if (work->primary != nullptr) {
+    start = std::max(start, work->primary->let_at + cluster.costs.programmatic_launch);
+  } else if (work->is_device_work() && work->stream->last_work_end > 0) {
     start = std::max(start, work->stream->last_work_end + work->gap);
   }
   auto callback = std::move(work->begin);
@@ -65,6 +67,8 @@ void mark_done(HostProcess& process, Work& work, Time end) {
   // A stream and its last item must not keep each other alive.
   if (work.stream->last.get() == &work) work.stream->last.reset();
   work.stream.reset();
+  work.primary.reset();
+  work.dependents.clear();
 }
 
 void start_successors(Cluster& cluster, Work& work) {
@@ -146,17 +150,46 @@ void enqueue(Cluster& cluster, HostProcess& process, const std::shared_ptr<Work>
   process.staged_bytes += work->staged_bytes;
   process.unfinished.emplace(work->number, work);
   WorkList before = predecessors(process, *work->stream, also);
-  work->unmet = static_cast<uint32_t>(before.size());
-  for (const auto& predecessor : before) predecessor->successors.push_back(work);
+  if (work->may_overlap && before.size() == 1 && before.front() == work->stream->last &&
+      before.front()->kind == Work::Kind::kKernel) {
+    work->primary = before.front();
+    work->primary->dependents.push_back(work);
+    work->unmet = work->primary->lets_dependents_start ? 0 : 1;
+  } else {
+    work->unmet = static_cast<uint32_t>(before.size());
+    for (const auto& predecessor : before) predecessor->successors.push_back(work);
+  }
   work->stream->last = work;
   if (work->unmet == 0) begin(cluster, work);
 }
 
 void finish(Cluster& cluster, const std::shared_ptr<Work>& work) {
   if (work->done) return;
+  WorkList dependents = std::move(work->dependents);
   mark_done(*work->owner, *work, cluster.engine.now());
+  for (const auto& dependent : dependents) {
+    if (!dependent->done && dependent->run != 0) cluster.engine.dependencies_met(dependent->run);
+  }
   start_successors(cluster, *work);
   cluster.engine.interrupt();
+}
+
+void let_dependents_start(Cluster& cluster, const std::shared_ptr<Work>& work) {
+  if (work->done || work->lets_dependents_start) return;
+  work->lets_dependents_start = true;
+  work->let_at = cluster.engine.now();
+  for (const auto& dependent : work->dependents) {
+    if (!dependent->done && --dependent->unmet == 0) begin(cluster, dependent);
+  }
+  cluster.engine.interrupt();
+}
+
+void kernel_ended(Cluster& cluster, const std::shared_ptr<Work>& work) {
+  if (work->done) return;
+  if (work->primary == nullptr || work->primary->done) return finish(cluster, work);
+  work->unmet = 1;
+  work->begin = [&cluster](const std::shared_ptr<Work>& self, Time) { finish(cluster, self); };
+  work->primary->successors.push_back(work);
 }
 
 void cancel(Cluster& cluster, HostProcess& process, int device) {

@@ -25,6 +25,10 @@ void enqueue(Cluster& cluster, HostProcess& process, const std::shared_ptr<Work>
              const WorkList& also = {});
 /// `work` ended at the engine's present time.
 void finish(Cluster& cluster, const std::shared_ptr<Work>& work);
+/// All blocks of a kernel let those start that may overlap with it.
+void let_dependents_start(Cluster& cluster, const std::shared_ptr<Work>& work);
+/// The last block of a kernel ended; it is done when what it overlaps with is, too.
+void kernel_ended(Cluster& cluster, const std::shared_ptr<Work>& work);
 /// Ends all unfinished work of the process (of one device, unless it is -1) at once.
 void cancel(Cluster& cluster, HostProcess& process, int device);
 

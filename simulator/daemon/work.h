@@ -34,6 +34,14 @@ struct Work {
   std::function<void(const std::shared_ptr<Work>&, Time start)> begin;
   std::vector<std::shared_ptr<Work>> successors;
 
+  // Kernels that overlap: programmatic dependent launch.
+  bool may_overlap = false;       ///< with the kernel before it in its stream
+  std::shared_ptr<Work> primary;  ///< that kernel, if they do
+  bool lets_dependents_start = false;
+  Time let_at = 0;
+  std::vector<std::shared_ptr<Work>> dependents;  ///< those whose primary it is
+  uint64_t run = 0;                               ///< the engine's number of a kernel; 0: none yet
+
   bool is_device_work() const { return kind != Kind::kRecord && kind != Kind::kWait; }
 };
 

@@ -3,6 +3,7 @@
 
 #include "simulator/exec/affine.h"
 #include "simulator/exec/memory_ops_query.h"
+#include "simulator/exec/shared_window.h"
 
 namespace cb::sim {
 namespace {
@@ -41,17 +42,49 @@ const MicroOp* cvta_to_local_op(Context& c, const MicroOp* op) {
   return move_window(c, op, -c.local_base, -static_cast<int64_t>(c.local_lane_bytes));
 }
 
+/// Addresses of other blocks of the cluster, lane by lane.
+const MicroOp* cvta_cluster_op(Context& c, const MicroOp* op) {
+  if (c.block->cluster == nullptr) return cvta_shared_op(c, op);
+  alignas(64) uint64_t room[kLanes];
+  const uint64_t* values = read_lanes<uint64_t>(c, op->a, room);
+  const Block& own = *c.block;
+  write_lanes<uint64_t>(c, op->d, [&](int i) {
+    uint64_t address = values[i] + op->immediate;
+    // One that names no block stays as it is, and an access by it fails.
+    auto rank = rank_of_window(own, address);
+    return rank ? shared_base_of(own, *rank) + shared_offset(address) : address;
+  });
+  return op + 1;
+}
+const MicroOp* cvta_to_cluster_op(Context& c, const MicroOp* op) {
+  if (c.block->cluster == nullptr) return cvta_to_shared_op(c, op);
+  alignas(64) uint64_t room[kLanes];
+  const uint64_t* values = read_lanes<uint64_t>(c, op->a, room);
+  const Block& own = *c.block;
+  write_lanes<uint64_t>(c, op->d, [&](int i) -> uint64_t {
+    uint64_t address = values[i] + op->immediate;
+    auto rank = rank_of_shared(own, address);
+    if (!rank || *rank == own.cluster_rank) return address - own.shared_base;
+    return mapped_shared_address(static_cast<uint32_t>(address - shared_base_of(own, *rank)),
+                                 *rank);
+  });
+  return op + 1;
+}
+
 std::optional<Result<OpSpec>> find_cvta(OpQuery& query) {
   bool to = query.take("to");
   OpSpec spec;
-  switch (query.take_one(
-      {"global", "const", "param", "param::entry", "shared", "shared::cta", "local"})) {
+  switch (query.take_one({"global", "const", "param", "param::entry", "shared", "shared::cta",
+                          "local", "shared::cluster"})) {
     case 4:
     case 5:
       spec.fn = to ? cvta_to_shared_op : cvta_shared_op;
       break;
     case 6:
       spec.fn = to ? cvta_to_local_op : cvta_local_op;
+      break;
+    case 7:
+      spec.fn = to ? cvta_to_cluster_op : cvta_cluster_op;
       break;
     case -1:
       break;
@@ -95,6 +128,10 @@ const MicroOp* test_window(Context& c, const MicroOp* op, Window window) {
 const MicroOp* is_shared_op(Context& c, const MicroOp* op) {
   return test_window(c, op, {c.shared_base, c.shared_bytes});
 }
+const MicroOp* is_cluster_op(Context& c, const MicroOp* op) {
+  return test_lanes(
+      c, op, [&](uint64_t address) { return rank_of_shared(*c.block, address).has_value(); });
+}
 const MicroOp* is_local_op(Context& c, const MicroOp* op) {
   return test_window(c, op, {c.local_base, kLanes * c.local_lane_bytes});
 }
@@ -112,8 +149,8 @@ const MicroOp* is_global_op(Context& c, const MicroOp* op) {
 }
 
 std::optional<Result<OpSpec>> find_isspacep(OpQuery& query) {
-  constexpr OpFn kTests[] = {is_global_op, is_const_op,  is_param_op,  is_param_op,
-                             is_shared_op, is_shared_op, is_shared_op, is_local_op};
+  constexpr OpFn kTests[] = {is_global_op, is_const_op,  is_param_op,   is_param_op,
+                             is_shared_op, is_shared_op, is_cluster_op, is_local_op};
   int space = query.take_one({"global", "const", "param", "param::entry", "shared", "shared::cta",
                               "shared::cluster", "local"});
   OpSpec spec;

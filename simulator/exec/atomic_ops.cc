@@ -308,8 +308,9 @@ std::optional<Result<OpSpec>> find_atomic(OpQuery& query) {
   if (is_half(atomic.type)) query.take("noftz");
   OpSpec spec;
   spec.fn = find_handler(atomic);
-  if (atomic.elements > 1 && *space == AccessSpace::kShared) spec.fn = nullptr;
-  spec.aux = kStrongAccess;
+  bool is_shared = *space == AccessSpace::kShared || window_of(query) != 0;
+  if (atomic.elements > 1 && is_shared) spec.fn = nullptr;
+  spec.aux = kStrongAccess | window_of(query);
   spec.flags = kOpOrdered | kOpMemory;
   spec.flags |= returns ? kOpWaits | kOpLoad : kOpSideEffect;
   if (acquires(*order)) spec.flags |= kOpAcquire;

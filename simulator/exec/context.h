@@ -46,7 +46,7 @@ struct MemoryAccess {
   Target target = Target::kDevice;
   bool strong = false;
   uint16_t device = 0;     ///< that holds the memory
-  uint32_t sectors = 0;    ///< distinct 32-byte sectors
+  uint32_t sectors = 0;    ///< distinct 32-byte sectors; shared: of other blocks' memory
   uint32_t bytes = 0;      ///< requested by the lanes
   uint32_t conflicts = 0;  ///< shared: passes over the banks
   uint64_t address = 0;    ///< lowest

@@ -176,6 +176,7 @@ void Engine::stop_rank(int rank) {
   }
   for (KernelRun* run : ours) {
     run->on_end = nullptr;
+    run->launch.on_launch_dependents = nullptr;
     run->failed = true;
     state_->abandon(*run);
   }

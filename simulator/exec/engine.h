@@ -31,11 +31,17 @@ struct KernelLaunch {
   int device = 0;  ///< global number
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
+  uint32_t cluster[3] = {1, 1, 1};  ///< blocks; divides the grid, and fits a GPC
+  bool explicit_cluster = false;    ///< the launch or the kernel names the cluster's shape
   uint32_t dynamic_shared_bytes = 0;
   uint32_t registers = 0;  ///< per thread, as ptxas reports: decides residency
   uint32_t static_shared_bytes = 0;
   bool cooperative = false;
   int32_t priority = 0;
+  /// griddepcontrol.wait waits until dependencies_met() says that the kernels before it are over.
+  bool has_dependencies = false;
+  /// Called when every block has executed griddepcontrol.launch_dependents or ended.
+  std::function<void(Time)> on_launch_dependents;
   std::vector<std::byte> parameters;
   Time start = 0;    ///< when its first block may start
   std::string name;  ///< demangled
@@ -63,6 +69,9 @@ class Engine {
   /// stores are visible, or at which it failed (its finding is in findings()).
   using EndCallback = std::function<void(Time end, bool failed)>;
   uint64_t start(KernelLaunch launch, EndCallback on_end);
+
+  /// What a kernel with has_dependencies waits for is over; nothing if the kernel is, too.
+  void dependencies_met(uint64_t run);
 
   /// Calls `callback` at `time` (not earlier than now()). Events at the same time run in the order
   /// of scheduling.

@@ -55,6 +55,16 @@ enum class BarrierKind : uint8_t { kSync, kArrive, kReduce };
 bool block_barrier(Context& c, const MicroOp* op, uint32_t number, uint32_t threads,
                    BarrierKind kind, uint32_t predicate_lanes = 0);
 
+/// barrier.cluster. False after a fault, and where the lanes wait: then return nullptr; called
+/// again when the phase in which they arrived is over.
+bool arrive_at_cluster(Context& c, const MicroOp* op, bool release);
+bool wait_for_cluster(Context& c, const MicroOp* op, bool acquire);
+
+/// The kernels behind this one that may overlap with it need not wait for this block any more.
+void launch_dependents(Context& c);
+/// Whether all kernels before this one are over; false: return nullptr, called again when they are.
+bool wait_for_grids(Context& c, const MicroOp* op);
+
 enum class Scope : uint8_t { kBlock, kCluster, kDevice, kSystem };
 /// A fence: waits for the stores before it, charges its cost, and makes the SM's L1 stale.
 void fence(Context& c, Scope scope);

@@ -59,8 +59,8 @@ uint64_t EngineRig::allocate(int rank, uint64_t bytes) {
   return allocation->base;
 }
 
-void EngineRig::launch(const std::string& kernel, int rank, const Shape& shape,
-                       const std::vector<uint64_t>& parameters) {
+uint64_t EngineRig::launch(const std::string& kernel, int rank, const Shape& shape,
+                           const std::vector<uint64_t>& parameters) {
   KernelLaunch launch;
   launch.program = value_or_throw(decode(module_, kernel, StallModel::of(profile_), mode_.decode));
   launch.variables = variables_[static_cast<size_t>(rank)];
@@ -72,11 +72,15 @@ void EngineRig::launch(const std::string& kernel, int rank, const Shape& shape,
   launch.static_shared_bytes = launch.program->static_shared_bytes;
   launch.registers = shape.registers;
   launch.cooperative = shape.cooperative;
+  launch.cluster[0] = shape.cluster;
+  launch.explicit_cluster = shape.cluster > 1;
+  launch.has_dependencies = shape.has_dependencies;
+  launch.on_launch_dependents = shape.on_launch_dependents;
   launch.parameters.resize(parameters.size() * sizeof(uint64_t));
   std::memcpy(launch.parameters.data(), parameters.data(), launch.parameters.size());
   launch.name = kernel;
   ++running_;
-  engine_->start(std::move(launch), [this](Time end, bool) {
+  return engine_->start(std::move(launch), [this](Time end, bool) {
     --running_;
     last_end_ = std::max(last_end_, end);
   });

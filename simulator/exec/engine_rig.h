@@ -2,6 +2,7 @@
 
 // For tests of the engine: PTX text, buffers, launches, and the modes in which results must agree.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,10 +37,13 @@ class EngineRig {
     uint32_t dynamic_shared_bytes = 0;
     bool cooperative = false;
     uint32_t registers = 32;
+    uint32_t cluster = 1;
+    bool has_dependencies = false;
+    std::function<void(Time)> on_launch_dependents = {};
   };
   /// Parameters are 8 bytes each (.u64).
-  void launch(const std::string& kernel, int rank, const Shape& shape,
-              const std::vector<uint64_t>& parameters);
+  uint64_t launch(const std::string& kernel, int rank, const Shape& shape,
+                  const std::vector<uint64_t>& parameters);
   /// Runs until nothing is left to do, or until `limit`.
   void run(Time limit = kNever - 1);
 

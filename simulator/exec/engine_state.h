@@ -1,15 +1,17 @@
 #pragma once
 
 // The engine's insides, shared by its source files: engine.cc (events), residency.cc (which blocks
-// run where), warp_run.cc (the loop that executes operations), groups.cc and barrier.cc (lanes and
-// warps that wait for each other), parking.cc (wait loops), stores.cc (when stores become visible),
-// copy_engine.cc (asynchronous copies).
+// run where), warp_run.cc (the loop that executes operations), groups.cc, barrier.cc and
+// cluster_barrier.cc (lanes, warps and blocks that wait for each other), dependencies.cc (kernels
+// that overlap), parking.cc (wait loops), stores.cc (when stores become visible), copy_engine.cc
+// (asynchronous copies).
 
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -145,7 +147,14 @@ struct EngineState {
   bool has_room(KernelRun& run);
   uint64_t undefined_memory(uint64_t bytes);
   bool place_block(KernelRun& run);
-  void start_block(KernelRun& run, uint32_t sm);
+  /// Starts all blocks of the next cluster, in the GPC that has most room.
+  bool place_cluster(KernelRun& run);
+  bool has_room_for(const KernelRun& run, const SmState& sm, uint32_t blocks) const;
+  void occupy(const KernelRun& run, SmState& sm);
+  SmState* emptiest(const KernelRun& run, std::span<SmState> sms) const;
+  void start_block(KernelRun& run, uint64_t linear, uint32_t sm, Cluster* cluster = nullptr);
+  void join_cluster(Block& block, Cluster& cluster);
+  void free_shared(Block& block);
   void end_block(Block& block, Time end);
   void end_run(KernelRun& run);
   /// Drops all blocks of a run that failed or whose process is gone.
@@ -172,6 +181,14 @@ struct EngineState {
   // barrier.cc
   void complete_barrier(Block& block, uint32_t number, Time time);
   void recheck_barriers(Block& block, Time time);
+
+  // cluster_barrier.cc
+  void complete_cluster_barrier(Block& block, Time time);
+  void leave_cluster_barrier(Warp& warp, uint32_t lanes, Time time);
+
+  // dependencies.cc
+  void block_launches_dependents(Block& block, Time time);
+  void dependencies_met(KernelRun& run);
 
   // parking.cc
   const MicroOp* take_back_edge(Context& c, const MicroOp* op, const MicroOp* target);

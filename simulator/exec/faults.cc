@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "simulator/exec/engine_state.h"
+#include "simulator/exec/shared_window.h"
 
 namespace cb::sim {
 namespace {
@@ -32,6 +33,16 @@ void set_source(CodePlace& place, const ptx::Module& module, int32_t index) {
     }
     index = location.inlined_at;
   }
+}
+
+/// A place in the shared memory of the block or of another one of its cluster.
+std::string shared_name(const Block& block, uint64_t address) {
+  std::optional<uint32_t> rank = rank_of_shared(block, address);
+  if (!rank || *rank == block.cluster_rank) {
+    return fmt::format("shared memory + {}", address - block.shared_base);
+  }
+  return fmt::format("shared memory of block {} of the cluster + {}", *rank,
+                     address - shared_base_of(block, *rank));
 }
 
 std::string read_value(const Watch& watch, uint64_t& value) {
@@ -130,6 +141,13 @@ Waiter EngineState::describe_waiter(const Warp& warp, const Group& group) const 
     }
     waiter.waits_for = fmt::format("barrier {}: {} of {} threads have arrived", group.barrier,
                                    barrier.arrived, expected);
+  } else if (group.state == GroupState::kCluster) {
+    const ClusterBarrier& barrier =
+        block.cluster == nullptr ? block.own_barrier : block.cluster->barrier;
+    waiter.waits_for = fmt::format("the barrier of its cluster: {} of {} threads have arrived",
+                                   barrier.arrived, barrier.live);
+  } else if (group.state == GroupState::kGrids) {
+    waiter.waits_for = "the end of the kernels before it in its stream";
   } else if (group.state == GroupState::kExchange) {
     waiter.waits_for = fmt::format("lanes {:#010x} of its warp; {:#010x} are here",
                                    group.exchange_mask, group.mask);
@@ -146,9 +164,8 @@ Waiter EngineState::describe_waiter(const Warp& warp, const Group& group) const 
                       BarrierState(waiter.value).describe());
       return waiter;
     }
-    std::string where = watch.address >= kScratchBase
-                            ? fmt::format("shared memory + {}", watch.address - block.shared_base)
-                            : memory.describe(watch.address);
+    std::string where = watch.address >= kScratchBase ? shared_name(block, watch.address)
+                                                      : memory.describe(watch.address);
     waiter.waits_for = fmt::format("a write to {}, which holds {}", where, value);
     std::string awaited = awaited_value(group);
     if (!awaited.empty()) waiter.waits_for += fmt::format("; it waits while that is {}", awaited);

@@ -61,6 +61,44 @@ uint32_t lane_mask(Special special, uint32_t lane) {
   }
 }
 
+/// Of a kernel without clusters, every block is a cluster of its own.
+uint64_t cluster_special(Special special, const Block& block) {
+  const KernelLaunch& launch = block.run->launch;
+  auto axis_from = [special](Special first) {
+    return static_cast<size_t>(special) - static_cast<size_t>(first);
+  };
+  switch (special) {
+    case Special::kClusterIdX:
+    case Special::kClusterIdY:
+    case Special::kClusterIdZ: {
+      size_t axis = axis_from(Special::kClusterIdX);
+      return block.index[axis] / launch.cluster[axis];
+    }
+    case Special::kNclusterIdX:
+    case Special::kNclusterIdY:
+    case Special::kNclusterIdZ: {
+      size_t axis = axis_from(Special::kNclusterIdX);
+      return launch.grid[axis] / launch.cluster[axis];
+    }
+    case Special::kClusterCtaidX:
+    case Special::kClusterCtaidY:
+    case Special::kClusterCtaidZ: {
+      size_t axis = axis_from(Special::kClusterCtaidX);
+      return block.index[axis] % launch.cluster[axis];
+    }
+    case Special::kClusterNctaidX:
+    case Special::kClusterNctaidY:
+    case Special::kClusterNctaidZ:
+      return launch.cluster[axis_from(Special::kClusterNctaidX)];
+    case Special::kClusterCtarank:
+      return block.cluster_rank;
+    case Special::kClusterNctarank:
+      return block.run->cluster_blocks;
+    default:
+      return 0;
+  }
+}
+
 /// Special registers that have one value for all lanes of a warp.
 uint64_t uniform_special(const Preset& preset, const Warp& warp, uint32_t num_sms) {
   const Block& block = *warp.block;
@@ -107,23 +145,8 @@ uint64_t uniform_special(const Preset& preset, const Warp& warp, uint32_t num_sm
     case Special::kEnvreg:
       if (preset.index == 1) return run.workspace >> 32;
       return preset.index == 2 ? run.workspace & 0xffffffff : 0;
-    // Without clusters every block is a cluster of its own.
-    case Special::kClusterIdX:
-    case Special::kClusterIdY:
-    case Special::kClusterIdZ:
-      return block.index[static_cast<int>(preset.special) - static_cast<int>(Special::kClusterIdX)];
-    case Special::kNclusterIdX:
-    case Special::kNclusterIdY:
-    case Special::kNclusterIdZ:
-      return run.launch
-          .grid[static_cast<int>(preset.special) - static_cast<int>(Special::kNclusterIdX)];
-    case Special::kClusterNctaidX:
-    case Special::kClusterNctaidY:
-    case Special::kClusterNctaidZ:
-    case Special::kClusterNctarank:
-      return 1;
     default:
-      return 0;
+      return cluster_special(preset.special, block);
   }
 }
 

@@ -142,6 +142,7 @@ void EngineState::exit_lanes(Context& c, uint32_t lanes) {
   } else {
     reload_masks(c);
   }
+  leave_cluster_barrier(warp, lanes, c.now);
   if (warp.live == 0) --block.live_warps;
   if (!warp.groups.empty()) recheck_exchanges(warp);
   if (block.live_warps != 0) recheck_barriers(block, c.now);

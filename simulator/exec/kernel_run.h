@@ -39,9 +39,13 @@ struct KernelRun {
   uint64_t dynamic_shared_offset = 0;
   uint64_t local_lane_bytes = 0;
   uint64_t num_blocks = 0;
+  uint32_t cluster_blocks = 1;
+  uint32_t blocks_per_sm = 0;        ///< on one that has nothing else
+  uint64_t launched_dependents = 0;  ///< blocks that did, or ended
   uint64_t next_block = 0;
   std::vector<std::unique_ptr<Block>> blocks;  ///< resident
-  Time end = 0;                                ///< latest end of a block so far
+  std::vector<std::unique_ptr<Cluster>> clusters;
+  Time end = 0;  ///< latest end of a block so far
   bool failed = false;
 };
 

@@ -47,6 +47,8 @@ struct Watch {
 enum class GroupState : uint8_t {
   kReady,      ///< runs when its warp does, not before `now`
   kBarrier,    ///< arrived at a barrier of its block
+  kCluster,    ///< waits at the barrier of its cluster
+  kGrids,      ///< waits for the kernels that its own depends on
   kExchange,   ///< waits for other lanes of its warp at a warp-wide operation
   kRegisters,  ///< waits until other warps of its block give up registers
   kParked,     ///< waits for a write to one of `watches`, or for `deadline`
@@ -101,6 +103,9 @@ struct Warp {
   TensorGroups tensor;
   Time queued_at = kNever;  ///< when the event queue will run it; kNever: not queued
   uint64_t queue_ticket = 0;
+  uint32_t cluster_arrived =
+      0;  ///< lanes that arrived in the present phase of the cluster's barrier
+  uint32_t cluster_passed = 0;  ///< lanes that did in a phase that is over, and did not wait yet
 };
 
 struct BlockBarrier {
@@ -119,17 +124,31 @@ struct PendingStore {
   Time visible = 0;
 };
 
+/// barrier.cluster: threads that exited are not waited for.
+struct ClusterBarrier {
+  uint32_t live = 0;     ///< threads that did not exit
+  uint32_t arrived = 0;  ///< those of them that arrived in the present phase
+  Time last_arrival = 0;
+  Time opened = 0;  ///< when the phase before was over
+};
+
 struct Block;
 
 /// Blocks that are resident together and may touch each other's shared memory.
 struct Cluster {
   std::vector<Block*> blocks;  ///< by rank in the cluster; nullptr: ended
+  /// Generic addresses of their shared memory, which stays until the last of them has ended.
+  std::vector<uint64_t> shared_bases;
+  uint64_t shared_bytes = 0;  ///< of each
+  uint32_t live_blocks = 0;
+  ClusterBarrier barrier;
 };
 
 struct Block {
   KernelRun* run = nullptr;
   Cluster* cluster = nullptr;  ///< nullptr: the block is a cluster of its own
   uint32_t cluster_rank = 0;
+  ClusterBarrier own_barrier;  ///< of a block that is a cluster of its own
   uint32_t index[3] = {0, 0, 0};
   uint64_t linear = 0;
   uint32_t sm = 0;
@@ -140,7 +159,8 @@ struct Block {
   std::array<std::array<uint32_t, 3>, 16> barrier_results = {};  ///< of the completed phase
   uint32_t live_warps = 0;
   uint64_t spare_registers = 0;  ///< per thread, of all warps: given up and not taken
-  Time stores_done = 0;          ///< of all warps, as of their last barrier
+  bool launched_dependents = false;
+  Time stores_done = 0;  ///< of all warps, as of their last barrier
   std::vector<PendingStore> pending;
   uint32_t copies_in_flight = 0;  ///< asynchronous copies that read or write its shared memory
 };

@@ -114,7 +114,6 @@ std::optional<Result<OpSpec>> refuse_by_name(OpQuery& query) {
 }
 
 constexpr const char* kNoTensors = "copies of tensors are not supported";
-constexpr const char* kNoClusters = "clusters are not supported";
 constexpr const char* kNoWarpgroups = "matrix instructions of warpgroups are not supported";
 constexpr const char* kNoWmma = "wmma is not supported";
 
@@ -128,8 +127,6 @@ constexpr OpEntry kEntries[] = {
     {"createpolicy", find_createpolicy},
     {"cp", refuse_by_name<kNoTensors>},
     {"tensormap", refuse_by_name<kNoTensors>},
-    {"mapa", refuse_by_name<kNoClusters>},
-    {"getctarank", refuse_by_name<kNoClusters>},
     {"wgmma", refuse_by_name<kNoWarpgroups>},
     {"wmma", refuse_by_name<kNoWmma>},
 };
@@ -140,10 +137,13 @@ std::span<const OpEntry> fence_entries() { return kEntries; }
 
 std::optional<Result<OpSpec>> find_memory_op(const ptx::Instruction& instruction,
                                              const OpContext& context) {
-  const std::array families = {async_entries(),       bulk_entries(),    mbarrier_entries(),
-                               load_entries(),        store_entries(),   atomic_entries(),
-                               multimem_entries(),    address_entries(), stack_entries(),
-                               matrix_move_entries(), mma_entries(),     fence_entries()};
+  const std::array families = {async_entries(),       bulk_entries(),
+                               mbarrier_entries(),    load_entries(),
+                               store_entries(),       atomic_entries(),
+                               multimem_entries(),    address_entries(),
+                               stack_entries(),       cluster_address_entries(),
+                               matrix_move_entries(), mma_entries(),
+                               fence_entries()};
   return find_in(families, instruction, context);
 }
 

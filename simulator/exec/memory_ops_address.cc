@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "simulator/exec/engine_port.h"
+#include "simulator/exec/shared_window.h"
 
 namespace cb::sim {
 namespace {
@@ -40,6 +41,12 @@ bool find_scratch(const Attempt& attempt, uint64_t lo, uint64_t hi, Region& regi
   }
   if (is_inside(lo, hi, c.local_base, kLanes * c.local_lane_bytes)) {
     region = Region::kLocal;
+    return true;
+  }
+  std::optional<uint32_t> rank = rank_of_shared(*c.block, lo);
+  if (rank && c.block->cluster != nullptr && c.block->cluster->blocks[*rank] != nullptr &&
+      is_inside(lo, hi, shared_base_of(*c.block, *rank), c.shared_bytes)) {
+    region = Region::kCluster;
     return true;
   }
   if (!attempt.write && is_inside(lo, hi, c.run->param_base, c.run->param_bytes)) {
@@ -80,6 +87,18 @@ void fill_site(const Context& c, AccessSite& site, const Access& access, bool wr
                                                              : MemoryAccess::Target::kDevice;
 }
 
+/// An access to the memory of another block of the cluster that may not be.
+bool refuse_block(const Attempt& attempt, int lane, uint64_t address, uint32_t rank) {
+  const Cluster& cluster = *attempt.c.block->cluster;
+  if (cluster.blocks[rank] == nullptr) {
+    return refuse(attempt, Finding::Kind::kUseAfterFree, lane, address,
+                  fmt::format("shared memory of block {} of the cluster, which has ended", rank));
+  }
+  return refuse(attempt, Finding::Kind::kOutOfBounds, lane, address,
+                fmt::format("beyond the {} bytes of shared memory of block {} of the cluster",
+                            cluster.shared_bytes, rank));
+}
+
 bool refuse_scratch(const Attempt& attempt, int lane, uint64_t address) {
   const Context& c = attempt.c;
   Finding::Kind kind = Finding::Kind::kOutOfBounds;
@@ -90,6 +109,9 @@ bool refuse_scratch(const Attempt& attempt, int lane, uint64_t address) {
     return refuse(
         attempt, kind, lane, address,
         fmt::format("beyond the {} bytes of the kernel's parameters", c.run->param_bytes));
+  }
+  if (std::optional<uint32_t> rank = rank_of_shared(*c.block, address)) {
+    if (*rank != c.block->cluster_rank) return refuse_block(attempt, lane, address, *rank);
   }
   constexpr uint64_t kNear = 1024;
   uint64_t shared_end = c.shared_base + c.shared_bytes;
@@ -124,9 +146,12 @@ bool check_generic_lanes(const Attempt& attempt, LaneAddresses& out) {
                     fmt::format("not a multiple of {}", attempt.bytes));
     }
     if (address >= kScratchBase && address < kScratchBase + kArenaBytes) {
-      if (!find_scratch(attempt, address, end, scratch)) {
+      Region found;
+      if (!find_scratch(attempt, address, end, found)) {
         return refuse_scratch(attempt, lane, address);
       }
+      // What takes longest is what the access is charged for.
+      if (scratch != Region::kCluster) scratch = found;
       continue;
     }
     any_site = true;
@@ -202,6 +227,53 @@ uint64_t compute_lanes(Context& c, const MicroOp* op, uint32_t bytes, LaneAddres
   out.lo = lowest;
   out.hi = highest + bytes;
   return bits & (bytes - 1);
+}
+
+/// Addresses of the window .shared::cluster become generic ones.
+bool open_window(const Attempt& attempt, LaneAddresses& out) {
+  Context& c = attempt.c;
+  Block& own = *c.block;
+  const Block* block = nullptr;
+  bool one_block = true;
+  int first = std::countr_zero(c.mask);
+  uint64_t delta = 0;
+  out.region = Region::kShared;
+  out.lo = ~uint64_t{0};
+  out.hi = 0;
+  for (uint32_t left = c.mask; left != 0; left &= left - 1) {
+    int lane = std::countr_zero(left);
+    uint64_t address = out.lanes[lane];
+    if ((address & (attempt.bytes - 1)) != 0) {
+      return refuse(attempt, Finding::Kind::kMisaligned, lane, address,
+                    fmt::format("not a multiple of {}", attempt.bytes));
+    }
+    std::optional<uint32_t> rank = rank_of_window(own, address);
+    if (!rank) {
+      return refuse(attempt, Finding::Kind::kIllegalAddress, lane, address,
+                    fmt::format("block {} of a cluster of {}", (address >> kSharedRankShift) - 1,
+                                cluster_blocks(own)));
+    }
+    auto place = shared_place(own, static_cast<uint32_t>(address));
+    if (!place || place->offset + attempt.bytes > place->block->shared_bytes) {
+      if (*rank != own.cluster_rank) return refuse_block(attempt, lane, address, *rank);
+      return refuse(attempt, Finding::Kind::kOutOfBounds, lane, address,
+                    fmt::format("offset {} in {} bytes of shared memory", shared_offset(address),
+                                c.shared_bytes));
+    }
+    if (place->block != &own) out.region = Region::kCluster;
+    one_block = one_block && (lane == first || place->block == block);
+    block = place->block;
+    delta = place->address - address;
+    out.lanes[lane] = place->address;
+    out.lo = std::min(out.lo, place->address);
+    out.hi = std::max(out.hi, place->address + attempt.bytes);
+  }
+  for (uint32_t left = ~c.mask; left != 0; left &= left - 1) {
+    out.lanes[std::countr_zero(left)] = out.lanes[first];
+  }
+  out.base += delta;
+  out.is_vector = out.is_vector || !one_block;
+  return true;
 }
 
 void add_to_lanes(LaneAddresses& out, uint64_t base, uint64_t stride) {
@@ -288,6 +360,7 @@ bool locate_lanes(Context& c, const MicroOp* op, AccessSpace space, uint32_t byt
                   LaneAddresses& out) {
   bool aligned = compute_lanes(c, op, bytes, out) == 0;
   Attempt attempt{c, op, bytes, write};
+  if ((op->aux & kClusterWindow) != 0) return open_window(attempt, out);
   if (space == AccessSpace::kShared) {
     if (!aligned || !is_inside(out.lo, out.hi, 0, c.shared_bytes)) {
       return refuse_offsets(attempt, out, space);
@@ -357,6 +430,11 @@ void fill_access(Context& c, const MicroOp* op, const LaneAddresses& addresses, 
     case Region::kShared:
       access.target = MemoryAccess::Target::kShared;
       access.sectors = 0;
+      access.conflicts = count_passes(c, addresses, bytes);
+      return;
+    case Region::kCluster:
+      access.target = MemoryAccess::Target::kShared;
+      access.sectors = count_sectors(c, addresses, bytes);
       access.conflicts = count_passes(c, addresses, bytes);
       return;
     case Region::kLocal:

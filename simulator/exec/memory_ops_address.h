@@ -27,11 +27,12 @@ enum class AccessSpace : uint8_t {
 /// Bits of MicroOp::aux of memory operations.
 inline constexpr uint8_t kNarrowAddress = 1;  ///< the address register has 32 bits
 inline constexpr uint8_t kStrongAccess = 2;   ///< anything but weak
+inline constexpr uint8_t kClusterWindow = 4;  ///< the address is one of .shared::cluster
 
 /// Generic addresses of all lanes' accesses; those of active lanes are checked.
 struct LaneAddresses {
   /// What holds the memory.
-  enum class Region : uint8_t { kSite, kParameters, kShared, kLocal };
+  enum class Region : uint8_t { kSite, kParameters, kShared, kCluster, kLocal };
 
   Region region;
   bool is_vector;  ///< `lanes` counts, else base and stride

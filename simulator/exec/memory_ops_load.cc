@@ -223,6 +223,7 @@ std::optional<Result<OpSpec>> find_load(OpQuery& query) {
   spec.fn = load_handler(*space, type, *width, elements);
   spec.flags = load_flags(*space, *order);
   if (*order != MemoryOrder::kWeak) spec.aux |= kStrongAccess;
+  spec.aux |= window_of(query);
   spec.has_site = *space == AccessSpace::kGeneric || *space == AccessSpace::kParameter;
   add_data(spec, 0, register_type_for(type, *width), elements, true);
   add_address(query, spec, 1);

@@ -24,7 +24,7 @@ Result<MemoryOrder> take_order(OpQuery& query, MemoryOrder fallback) {
 
 Result<AccessSpace> take_space(OpQuery& query, size_t address) {
   if (query.take("shared") || query.take("shared::cta")) return AccessSpace::kShared;
-  if (query.has("shared::cluster")) return query.refuse("clusters are not supported");
+  if (query.take("shared::cluster")) return AccessSpace::kGeneric;
   if (query.take("local")) return AccessSpace::kLocal;
   if (query.take_one({"param", "param::entry", "param::func"}) >= 0) {
     if (!query.is(address, Operand::Kind::kMemory)) return AccessSpace::kParameter;
@@ -35,6 +35,10 @@ Result<AccessSpace> take_space(OpQuery& query, size_t address) {
   }
   query.take_one({"global", "const"});
   return AccessSpace::kGeneric;
+}
+
+uint8_t window_of(const OpQuery& query) {
+  return query.has("shared::cluster") ? kClusterWindow : 0;
 }
 
 bool take_cache_hints(OpQuery& query, bool is_load) {

@@ -28,6 +28,8 @@ Result<MemoryOrder> take_order(OpQuery& query, MemoryOrder fallback);
 
 /// Takes the state space of an access whose address is operand `address`; generic without one.
 Result<AccessSpace> take_space(OpQuery& query, size_t address);
+/// Whether an access to generic memory is one to .shared::cluster: kClusterWindow, else 0.
+uint8_t window_of(const OpQuery& query);
 
 /// Takes cache operators, eviction priorities and prefetch sizes, none of which changes what an
 /// access does. True if a cache policy is an operand.

@@ -275,6 +275,7 @@ std::optional<Result<OpSpec>> find_store(OpQuery& query) {
   spec.fn = (spec.flags & kOpStrongStore) != 0 ? strong_store_handler(type, *width, elements)
                                                : store_handler(*space, type, *width, elements);
   if (*order != MemoryOrder::kWeak) spec.aux |= kStrongAccess;
+  spec.aux |= window_of(query);
   spec.has_site = *space == AccessSpace::kGeneric;
   add_address(query, spec, 0);
   add_data(spec, 1, register_type_for(type, *width), elements, false);

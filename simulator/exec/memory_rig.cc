@@ -43,6 +43,16 @@ bool block_barrier(Context& c, const MicroOp*, uint32_t number, uint32_t threads
   rig_of(c).barriers.push_back({number, threads, kind, predicate_lanes});
   return rig_of(c).barrier_answer;
 }
+bool arrive_at_cluster(Context& c, const MicroOp*, bool release) {
+  rig_of(c).cluster_calls.push_back({.arrives = true, .ordered = release});
+  return true;
+}
+bool wait_for_cluster(Context& c, const MicroOp*, bool acquire) {
+  rig_of(c).cluster_calls.push_back({.arrives = false, .ordered = acquire});
+  return rig_of(c).barrier_answer;
+}
+void launch_dependents(Context& c) { ++rig_of(c).dependents_launched; }
+bool wait_for_grids(Context& c, const MicroOp*) { return rig_of(c).barrier_answer; }
 void fence(Context& c, Scope scope) { rig_of(c).fences.push_back(scope); }
 void charge_tensor(Context& c, const MicroOp*, const Resources::TensorWork& work,
                    unsigned num_results) {
@@ -129,6 +139,8 @@ MemoryRig::MemoryRig(const std::string& instruction) : world_(world()) {
   context_.memory = &world_->memory;
   context_.run = &run_;
   context_.block = &block_;
+  block_.shared_base = context_.shared_base;
+  block_.shared_bytes = context_.shared_bytes;
   context_.code = &code_;
   context_.sites = sites_.data();
   context_.watch = &filter_;

@@ -89,6 +89,11 @@ class MemoryRig {
   unsigned tensor_commits = 0;
   std::vector<unsigned> tensor_waits;
   bool warpgroup_answer = true;
+  struct ClusterCall {
+    bool arrives, ordered;
+  };
+  std::vector<ClusterCall> cluster_calls;
+  int dependents_launched = 0;
   uint64_t slept_ns = 0;
   uint64_t cycles = 0x123456789abc;
   uint64_t nanoseconds = 0xfedcba987654;

@@ -65,6 +65,8 @@ std::span<const OpEntry> fence_entries();
 std::span<const OpEntry> exchange_entries();
 std::span<const OpEntry> barrier_entries();
 std::span<const OpEntry> clock_entries();
+std::span<const OpEntry> cluster_address_entries();
+std::span<const OpEntry> cluster_entries();
 std::span<const OpEntry> stack_entries();
 std::span<const OpEntry> mbarrier_entries();
 std::span<const OpEntry> async_entries();

@@ -47,6 +47,8 @@ void EngineState::start_run(KernelRun& run) {
   run.threads_per_block = launch.block[0] * launch.block[1] * launch.block[2];
   run.warps_per_block = (run.threads_per_block + kWarpSize - 1) / kWarpSize;
   run.num_blocks = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+  run.blocks_per_sm = blocks_per_sm(profile.device, shape_of(run));
+  run.cluster_blocks = launch.cluster[0] * launch.cluster[1] * launch.cluster[2];
   uint64_t align = std::max<uint32_t>(program.dynamic_shared_align, 16);
   run.dynamic_shared_offset = (program.static_shared_bytes + align - 1) / align * align;
   run.user_shared_bytes = run.dynamic_shared_offset + launch.dynamic_shared_bytes;
@@ -102,7 +104,7 @@ void EngineState::dispatch(int index) {
         abandon(run);
         return;
       }
-      if (!place_block(run)) return;
+      if (!(run.cluster_blocks == 1 ? place_block(run) : place_cluster(run))) return;
     }
     auto place = std::find(device.waiting.begin(), device.waiting.end(), &run);
     if (place != device.waiting.end()) device.waiting.erase(place);
@@ -111,6 +113,7 @@ void EngineState::dispatch(int index) {
 
 bool EngineState::has_room(KernelRun& run) {
   uint64_t bytes = run.shared_bytes + run.warps_per_block * run.local_lane_bytes * kLanes;
+  bytes *= run.cluster_blocks;
   if (scratch.bytes_in_use() + bytes <= kMaxScratchBytes) return true;
   findings.push_back({.kind = Finding::Kind::kLimit,
                       .time_ps = now,
@@ -127,37 +130,97 @@ uint64_t EngineState::undefined_memory(uint64_t bytes) {
   return base;
 }
 
-bool EngineState::place_block(KernelRun& run) {
-  DeviceState& device = devices[static_cast<size_t>(run.launch.device)];
+bool EngineState::has_room_for(const KernelRun& run, const SmState& sm, uint32_t blocks) const {
   const DeviceInfo& info = profile.device;
-  uint64_t registers = registers_of(run);
-  uint64_t shared = shared_of(run, info);
-  uint32_t limit = blocks_per_sm(info, shape_of(run));
+  return sm.blocks + blocks <= run.blocks_per_sm &&
+         sm.warps + blocks * run.warps_per_block <= info.max_threads_per_sm / kWarpSize &&
+         sm.registers + blocks * registers_of(run) <= info.registers_per_sm &&
+         sm.shared_bytes + blocks * shared_of(run, info) <= info.shared_per_sm_bytes;
+}
+
+void EngineState::occupy(const KernelRun& run, SmState& sm) {
+  ++sm.blocks;
+  sm.warps += run.warps_per_block;
+  sm.registers += registers_of(run);
+  sm.shared_bytes += shared_of(run, profile.device);
+}
+
+SmState* EngineState::emptiest(const KernelRun& run, std::span<SmState> sms) const {
   SmState* best = nullptr;
-  for (SmState& sm : device.sms) {
-    if (sm.blocks >= limit ||
-        sm.warps + run.warps_per_block > info.max_threads_per_sm / kWarpSize ||
-        sm.registers + registers > info.registers_per_sm ||
-        sm.shared_bytes + shared > info.shared_per_sm_bytes) {
-      continue;
-    }
-    if (best == nullptr || sm.blocks < best->blocks) best = &sm;
+  for (SmState& sm : sms) {
+    if (best != nullptr && sm.blocks >= best->blocks) continue;
+    if (has_room_for(run, sm, 1)) best = &sm;
   }
-  if (best == nullptr) return false;
-  ++best->blocks;
-  best->warps += run.warps_per_block;
-  best->registers += registers;
-  best->shared_bytes += shared;
-  start_block(run, static_cast<uint32_t>(best - device.sms.data()));
+  return best;
+}
+
+bool EngineState::place_block(KernelRun& run) {
+  std::vector<SmState>& sms = devices[static_cast<size_t>(run.launch.device)].sms;
+  SmState* sm = emptiest(run, sms);
+  if (sm == nullptr) return false;
+  occupy(run, *sm);
+  start_block(run, run.next_block++, static_cast<uint32_t>(sm - sms.data()));
   return true;
 }
 
-void EngineState::start_block(KernelRun& run, uint32_t sm) {
+bool EngineState::place_cluster(KernelRun& run) {
+  std::vector<SmState>& sms = devices[static_cast<size_t>(run.launch.device)].sms;
+  const DeviceInfo& info = profile.device;
+  std::span<SmState> best;
+  uint64_t most = 0;
+  size_t first = 0;
+  for (uint32_t gpc = 0; gpc < info.num_gpcs; first += info.gpc_sms[gpc], ++gpc) {
+    std::span<SmState> candidate = std::span(sms).subspan(first, info.gpc_sms[gpc]);
+    uint64_t room = 0;
+    for (const SmState& sm : candidate) {
+      uint32_t blocks = 0;
+      while (has_room_for(run, sm, blocks + 1)) ++blocks;
+      room += blocks;
+    }
+    if (room > most) {
+      most = room;
+      best = candidate;
+    }
+  }
+  if (most < run.cluster_blocks) return false;
+  const uint32_t* grid = run.launch.grid;
+  const uint32_t* shape = run.launch.cluster;
+  uint64_t number = run.next_block / run.cluster_blocks;
+  uint64_t columns = grid[0] / shape[0], rows = grid[1] / shape[1];
+  uint64_t origin[3] = {number % columns * shape[0], number / columns % rows * shape[1],
+                        number / columns / rows * shape[2]};
+  auto cluster = std::make_unique<Cluster>();
+  for (uint32_t rank = 0; rank < run.cluster_blocks; ++rank) {
+    SmState* sm = emptiest(run, best);
+    CB_CHECK(sm != nullptr, "the GPC has room for the cluster");
+    occupy(run, *sm);
+    uint64_t x = origin[0] + rank % shape[0];
+    uint64_t y = origin[1] + rank / shape[0] % shape[1];
+    uint64_t z = origin[2] + rank / shape[0] / shape[1];
+    uint64_t linear = (z * grid[1] + y) * grid[0] + x;
+    ++run.next_block;
+    start_block(run, linear, static_cast<uint32_t>(sm - sms.data()), cluster.get());
+  }
+  run.clusters.push_back(std::move(cluster));
+  return true;
+}
+
+void EngineState::join_cluster(Block& block, Cluster& cluster) {
+  block.cluster = &cluster;
+  block.cluster_rank = static_cast<uint32_t>(cluster.blocks.size());
+  cluster.blocks.push_back(&block);
+  cluster.shared_bases.push_back(block.shared_base);
+  cluster.shared_bytes = block.shared_bytes;
+  ++cluster.live_blocks;
+  cluster.barrier.live += block.run->threads_per_block;
+}
+
+void EngineState::start_block(KernelRun& run, uint64_t linear, uint32_t sm, Cluster* cluster) {
   auto owned = std::make_unique<Block>();
   Block& block = *owned;
   run.blocks.push_back(std::move(owned));
   block.run = &run;
-  block.linear = run.next_block++;
+  block.linear = linear;
   const uint32_t* grid = run.launch.grid;
   block.index[0] = static_cast<uint32_t>(block.linear % grid[0]);
   block.index[1] = static_cast<uint32_t>(block.linear / grid[0] % grid[1]);
@@ -170,6 +233,8 @@ void EngineState::start_block(KernelRun& run, uint32_t sm) {
     std::memset(reinterpret_cast<void*>(block.shared_base + run.reserved_shared_offset), 0,
                 run.reserved_shared_bytes);
   }
+  block.own_barrier.live = run.threads_per_block;
+  if (cluster != nullptr) join_cluster(block, *cluster);
   resources.invalidate_l1(run.launch.device, sm);
   ++ranks[static_cast<size_t>(run.launch.rank)].stats.blocks;
   block.live_warps = run.warps_per_block;
@@ -190,6 +255,8 @@ void EngineState::start_block(KernelRun& run, uint32_t sm) {
     warp.stores_done = 0;
     warp.tensor = {};
     warp.registers = run.launch.registers;
+    warp.cluster_arrived = 0;
+    warp.cluster_passed = 0;
     warp.local_lane_bytes = run.local_lane_bytes;
     warp.local_base = local_bytes == 0 ? 0 : undefined_memory(local_bytes);
     warp.frames.push_back(make_frame(warp, code, warp.live, 0));
@@ -201,6 +268,20 @@ void EngineState::start_block(KernelRun& run, uint32_t sm) {
     block.warps.push_back(&warp);
     queue_warp(warp, now);
   }
+}
+
+void EngineState::free_shared(Block& block) {
+  if (block.cluster == nullptr) {
+    if (block.shared_base != 0) scratch.release(block.shared_base, block.shared_bytes);
+    return;
+  }
+  Cluster& cluster = *block.cluster;
+  cluster.blocks[block.cluster_rank] = nullptr;
+  if (--cluster.live_blocks != 0) return;
+  for (uint64_t base : cluster.shared_bases) {
+    if (base != 0) scratch.release(base, cluster.shared_bytes);
+  }
+  std::erase_if(block.run->clusters, [&](const auto& other) { return other.get() == &cluster; });
 }
 
 void EngineState::end_block(Block& block, Time end) {
@@ -228,7 +309,8 @@ void EngineState::end_block(Block& block, Time end) {
     if (store.block == &block) store.block = nullptr;
   }
   drop_copies(block);
-  if (block.shared_base != 0) scratch.release(block.shared_base, block.shared_bytes);
+  if (!run.failed) block_launches_dependents(block, end);
+  free_shared(block);
   run.end = std::max(run.end, end);
   auto place = std::find_if(run.blocks.begin(), run.blocks.end(),
                             [&](const auto& other) { return other.get() == &block; });

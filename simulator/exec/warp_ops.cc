@@ -348,7 +348,8 @@ std::span<const OpEntry> exchange_entries() { return kEntries; }
 
 std::optional<Result<OpSpec>> find_warp_op(const ptx::Instruction& instruction,
                                            const OpContext& context) {
-  const std::array families = {exchange_entries(), barrier_entries(), clock_entries()};
+  const std::array families = {exchange_entries(), cluster_entries(), barrier_entries(),
+                               clock_entries()};
   return find_in(families, instruction, context);
 }
 

@@ -121,7 +121,6 @@ std::optional<Result<OpSpec>> find_barrier_reduction(OpQuery& query) {
 }
 
 std::optional<Result<OpSpec>> find_barrier(OpQuery& query) {
-  if (query.has("cluster")) return query.refuse("clusters are not supported");
   if (query.opcode() == "bar" && query.take("warp")) return find_warp_barrier(query);
   query.take("cta");
   if (query.take("red")) return find_barrier_reduction(query);
@@ -155,16 +154,6 @@ std::optional<Result<OpSpec>> find_nanosleep(OpQuery& query) {
   spec.flags = kOpOrdered | kOpWaits;
   add_plain(spec, 0, AluPlace::kA, Type::kU32);
   return query.finish(std::move(spec), 1);
-}
-
-const MicroOp* nop_op(Context&, const MicroOp* op) { return op + 1; }
-
-/// A kernel starts when the one before it in its stream has ended, so that there is nothing to
-/// wait for, and nobody who could start early.
-std::optional<Result<OpSpec>> find_griddepcontrol(OpQuery& query) {
-  OpSpec spec;
-  if (query.take_one({"launch_dependents", "wait"}) >= 0) spec.fn = nop_op;
-  return query.finish(std::move(spec), 0);
 }
 
 const MicroOp* setmaxnreg_op(Context& c, const MicroOp* op) {
@@ -232,10 +221,8 @@ std::optional<Result<OpSpec>> find_clock(OpQuery& query) {
   return std::nullopt;
 }
 
-constexpr OpEntry kClockEntries[] = {{"mov", find_clock},
-                                     {"nanosleep", find_nanosleep},
-                                     {"griddepcontrol", find_griddepcontrol},
-                                     {"setmaxnreg", find_setmaxnreg}};
+constexpr OpEntry kClockEntries[] = {
+    {"mov", find_clock}, {"nanosleep", find_nanosleep}, {"setmaxnreg", find_setmaxnreg}};
 
 }  // namespace
 

@@ -42,4 +42,18 @@ constexpr uint32_t blocks_per_sm(const DeviceInfo& device, const BlockShape& blo
   return static_cast<uint32_t>(limit);
 }
 
+/// CUDA C++ Programming Guide, "Thread Block Clusters": 8 is portable, 16 needs an opt-in.
+inline constexpr uint32_t kPortableClusterBlocks = 8;
+inline constexpr uint32_t kLargestClusterBlocks = 16;
+
+/// Clusters that are resident at once on an idle device, each within a GPC.
+constexpr uint32_t clusters_per_device(const DeviceInfo& device, const BlockShape& block,
+                                       uint32_t cluster_blocks) {
+  uint32_t clusters = 0;
+  for (uint32_t gpc = 0; gpc < device.num_gpcs; ++gpc) {
+    clusters += device.gpc_sms[gpc] * blocks_per_sm(device, block) / cluster_blocks;
+  }
+  return clusters;
+}
+
 }  // namespace cb::sim

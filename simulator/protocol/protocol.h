@@ -165,6 +165,9 @@ struct DeviceInfo {
   uint32_t compute_major = 0;
   uint32_t compute_minor = 0;
   uint32_t num_sms = 0;
+  static constexpr uint32_t kMaxGpcs = 16;
+  uint32_t num_gpcs = 0;
+  uint32_t gpc_sms[kMaxGpcs] = {};  ///< their sum is num_sms
   uint32_t clock_khz = 0;
   uint32_t memory_clock_khz = 0;
   uint32_t memory_bus_bits = 0;
@@ -174,6 +177,8 @@ struct DeviceInfo {
   uint32_t copy_engines = 0;
   uint32_t multicast_supported = 0;
   uint32_t peer_mask = 0;  ///< bit d: peer access to device d of the node is possible
+
+  constexpr bool has_clusters() const { return compute_major >= 9; }
 };
 
 /// Several fatbins to be linked: this, the size of each (uint64_t), then the fatbins.
@@ -214,6 +219,8 @@ struct KernelInfo {
   uint32_t ptx_version = 0;           ///< 90 for PTX 9.0
   uint32_t binary_version = 0;        ///< 90 for sm_90
   uint32_t required_cluster[3] = {};  ///< shape that the kernel insists on; all 0: none
+  uint32_t max_cluster_blocks = 0;    ///< 0: no bound of its own
+  uint32_t explicit_cluster = 0;      ///< its launch must name a shape
   uint32_t constant_bytes = 0;        ///< of the __constant__ variables that it uses
 };
 
@@ -242,10 +249,11 @@ struct Launch {
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
   uint32_t cluster[3] = {1, 1, 1};
+  uint32_t explicit_cluster = 0;  ///< the launch or the kernel names that shape
   uint32_t dynamic_shared_bytes = 0;
   uint32_t max_dynamic_shared_bytes = 0;  ///< cudaFuncAttributeMaxDynamicSharedMemorySize
   uint32_t cooperative = 0;
-  uint32_t programmatic_serialization = 0;
+  uint32_t programmatic_serialization = 0;  ///< may start before the kernel before it is over
   uint32_t device = 0;
   uint64_t stream = 0;
   uint32_t param_bytes = 0;

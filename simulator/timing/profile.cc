@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 
 #include "base/file.h"
@@ -42,6 +43,22 @@ double not_negative(const Yaml& section, std::string_view key) {
   return value;
 }
 
+/// GPCs matter for clusters only.
+void read_gpcs(const Yaml& section, DeviceInfo& device) {
+  if (!device.has_clusters()) return;
+  Yaml node = section.at("gpcs");
+  std::vector<int64_t> sms = node.integers(1, kMaxSms);
+  if (sms.size() > DeviceInfo::kMaxGpcs) {
+    throw node.error(fmt::format("at most {} GPCs, not {}", DeviceInfo::kMaxGpcs, sms.size()));
+  }
+  int64_t sum = std::accumulate(sms.begin(), sms.end(), int64_t{0});
+  if (sum != device.num_sms) {
+    throw node.error(fmt::format("the GPCs have {} SMs, the device {}", sum, device.num_sms));
+  }
+  device.num_gpcs = static_cast<uint32_t>(sms.size());
+  std::copy(sms.begin(), sms.end(), device.gpc_sms);
+}
+
 double share(const Yaml& section, std::string_view key) {
   Yaml node = section.at(key);
   double value = node.number();
@@ -66,6 +83,7 @@ void read_device(const Yaml& section, DeviceInfo& device) {
   device.compute_major = whole<uint32_t>(section, "compute_major");
   device.compute_minor = whole<uint32_t>(section, "compute_minor", 0);
   device.num_sms = static_cast<uint32_t>(section.at("sms").integer(1, kMaxSms));
+  read_gpcs(section, device);
   device.clock_khz = whole<uint32_t>(section, "clock_khz");
   device.memory_clock_khz = whole<uint32_t>(section, "memory_clock_khz");
   device.memory_bus_bits = whole<uint32_t>(section, "memory_bus_bits");
@@ -93,6 +111,9 @@ void read_sm(const Yaml& section, Profile& profile) {
   profile.tensor_f64_macs_per_cycle = whole<uint32_t>(section, "tensor_f64_macs_per_cycle");
   profile.tensor_warp_efficiency = share(section, "tensor_warp_efficiency");
   profile.tensor_cycles = whole<uint32_t>(section, "tensor_cycles");
+  if (!profile.device.has_clusters()) return;
+  profile.cluster_barrier_cycles = whole<uint32_t>(section, "cluster_barrier_cycles");
+  profile.cluster_gbps_per_sm = positive(section, "cluster_gbps_per_sm");
 }
 
 void read_memory(const Yaml& section, Profile& profile) {
@@ -134,6 +155,7 @@ void read_host(const Yaml& host, Profile& profile) {
       {"launch_enqueue_ns", &profile.launch_enqueue_ns},
       {"launch_ns", &profile.launch_ns},
       {"launch_gap_ns", &profile.launch_gap_ns},
+      {"programmatic_launch_ns", &profile.programmatic_launch_ns},
       {"cooperative_extra_ns", &profile.cooperative_extra_ns},
       {"copy_enqueue_ns", &profile.copy_enqueue_ns},
       {"copy_start_ns", &profile.copy_start_ns},

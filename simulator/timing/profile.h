@@ -32,10 +32,12 @@ struct Profile {
   uint32_t special_cycles = 0;  ///< special function unit
   uint32_t convert_cycles = 0;
   uint32_t branch_cycles = 0;
-  uint32_t shared_cycles = 0;      ///< load-use latency of shared memory
-  uint32_t cluster_cycles = 0;     ///< latency of another SM's shared memory
-  uint32_t bulk_extra_cycles = 0;  ///< of a bulk copy, beyond that of a load or store
-  uint32_t barrier_cycles = 0;     ///< from the last arrival to the first instruction after it
+  uint32_t shared_cycles = 0;           ///< load-use latency of shared memory
+  uint32_t cluster_cycles = 0;          ///< latency of another SM's shared memory
+  uint32_t bulk_extra_cycles = 0;       ///< of a bulk copy, beyond that of a load or store
+  uint32_t barrier_cycles = 0;          ///< from the last arrival to the first instruction after it
+  uint32_t cluster_barrier_cycles = 0;  ///< the same, of the barrier of a cluster
+  double cluster_gbps_per_sm = 0;       ///< of one SM with the others of its cluster
 
   // Tensor cores. Types of other widths than 16 bits have the same rate in bytes.
   uint32_t tensor_macs_per_cycle = 0;  ///< dense .f16 multiply-adds of an SM
@@ -68,6 +70,8 @@ struct Profile {
   double launch_enqueue_ns = 0;  ///< host time of a launch
   double launch_ns = 0;          ///< enqueue to first instruction on an idle stream
   double launch_gap_ns = 0;      ///< end of a kernel to the start of the next one in its stream
+  /// From the moment in which a kernel lets another one overlap to the start of that one.
+  double programmatic_launch_ns = 0;
   double cooperative_extra_ns = 0;
   double copy_enqueue_ns = 0, copy_start_ns = 0;  ///< host time; engine start-up
   double event_ns = 0, stream_op_ns = 0, sync_ns = 0, query_ns = 0;

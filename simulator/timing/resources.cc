@@ -51,6 +51,7 @@ struct Sm {
   RateServer bulk;               ///< the copy engine
   RateServer port_in, port_out;  ///< between the SM and everything beyond L1
   RateServer remote_out;         ///< stores to peers
+  RateServer cluster;            ///< shared memory of other blocks
   RateServer schedulers[kSchedulersPerSm];
   RateServer tensor_cores[kSchedulersPerSm];
   LineCache l1;
@@ -212,6 +213,7 @@ void Resources::State::make_sm(Sm& sm) {
   sm.port_in = of_sm(profile.sm_port_gbps);
   sm.port_out = of_sm(profile.sm_port_gbps);
   sm.remote_out = of_sm(profile.sm_remote_gbps);
+  if (profile.device.has_clusters()) sm.cluster = of_sm(profile.cluster_gbps_per_sm);
   for (RateServer& scheduler : sm.schedulers) scheduler = of_sm(profile.sm_clock_ghz);
   for (RateServer& core : sm.tensor_cores) core = of_sm(tensor_bits_per_ns);
   sm.l1 = LineCache(profile.l1_bytes);
@@ -374,6 +376,11 @@ Resources::Charge Resources::access(int device, uint32_t sm_index, Time t,
       uint64_t passes = std::max<uint32_t>(access.conflicts, 1);
       Time issued = sm.load_store.pass(t, passes * kSharedPassBytes);
       Time done = issued + state.shared_latency;
+      if (access.sectors != 0) {
+        bool is_one_way = access.kind == Kind::kStore || access.kind == Kind::kReduction;
+        done = sm.cluster.pass(issued, bytes_of(access)) +
+               (is_one_way ? state.cluster / 2 : state.cluster);
+      }
       return {.issued = issued, .done = done, .reached = done};
     }
     case MemoryAccess::Target::kLocal:

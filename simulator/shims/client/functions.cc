@@ -24,6 +24,18 @@ int blocks_with(const Kernel& kernel, int block_size, uint64_t dynamic_shared_by
   return static_cast<int>(blocks_per_sm(device, shape));
 }
 
+int clusters_with(const Kernel& kernel, const LaunchRequest& request, uint32_t blocks) {
+  const DeviceInfo& device = device_info(this_thread().device());
+  uint64_t threads = uint64_t{request.block.x} * request.block.y * request.block.z;
+  if (threads > 1024) return 0;
+  BlockShape shape;
+  shape.threads = static_cast<uint32_t>(threads);
+  shape.registers_per_thread = kernel.info->registers;
+  shape.shared_bytes = kernel.info->static_shared_bytes + request.dynamic_shared_bytes;
+  if (shape.shared_bytes > device.shared_per_block_optin_bytes) return 0;
+  return static_cast<int>(clusters_per_device(device, shape, blocks));
+}
+
 }  // namespace
 
 cudaFuncAttributes function_attributes(const Kernel& kernel, int device) {
@@ -40,10 +52,13 @@ cudaFuncAttributes function_attributes(const Kernel& kernel, int device) {
   attributes.maxDynamicSharedSizeBytes =
       static_cast<int>(max_dynamic_shared_bytes(device_info(device), info, settings));
   attributes.preferredShmemCarveout = settings.shared_carveout_percent;
-  attributes.clusterDimMustBeSet = info.required_cluster[0] > 0;
-  attributes.requiredClusterWidth = static_cast<int>(info.required_cluster[0]);
-  attributes.requiredClusterHeight = static_cast<int>(info.required_cluster[1]);
-  attributes.requiredClusterDepth = static_cast<int>(info.required_cluster[2]);
+  uint32_t cluster[3];
+  required_cluster(info, settings, cluster);
+  attributes.clusterDimMustBeSet = cluster[0] > 0 || info.explicit_cluster != 0;
+  attributes.requiredClusterWidth = static_cast<int>(cluster[0]);
+  attributes.requiredClusterHeight = static_cast<int>(cluster[1]);
+  attributes.requiredClusterDepth = static_cast<int>(cluster[2]);
+  attributes.clusterSchedulingPolicyPreference = settings.cluster_policy;
   attributes.nonPortableClusterSizeAllowed = settings.nonportable_cluster;
   return attributes;
 }
@@ -68,12 +83,21 @@ cudaError_t set_function_attribute(Kernel& kernel, int device, int attribute, in
       settings.nonportable_cluster = value == 1;
       return cudaSuccess;
     case cudaFuncAttributeClusterSchedulingPolicyPreference:
-      if (value == cudaClusterSchedulingPolicyDefault) return cudaSuccess;
-      return CB_REFUSE("cudaFuncAttributeClusterSchedulingPolicyPreference");
+      // Blocks are always spread over the SMs of their GPC, which every policy allows.
+      if (value < cudaClusterSchedulingPolicyDefault ||
+          value > cudaClusterSchedulingPolicyLoadBalancing) {
+        return cudaErrorInvalidValue;
+      }
+      settings.cluster_policy = value;
+      return cudaSuccess;
     case cudaFuncAttributeRequiredClusterWidth:
     case cudaFuncAttributeRequiredClusterHeight:
     case cudaFuncAttributeRequiredClusterDepth:
-      return CB_REFUSE("cudaFuncAttributeRequiredCluster* (set at run time)");
+      if (kernel.info->required_cluster[0] != 0) return cudaErrorNotPermitted;
+      if (value < 0) return cudaErrorInvalidValue;
+      settings.required_cluster[attribute - cudaFuncAttributeRequiredClusterWidth] =
+          static_cast<uint32_t>(value);
+      return cudaSuccess;
     default:
       return cudaErrorInvalidValue;
   }
@@ -113,6 +137,29 @@ cudaError_t best_block_size(const Kernel& kernel, size_t (*shared_bytes_of)(int 
     if (best_threads == static_cast<int>(device.max_threads_per_sm)) break;
   }
   return best_threads > 0 ? cudaSuccess : cudaErrorInvalidConfiguration;
+}
+
+cudaError_t active_clusters(const Kernel& kernel, LaunchRequest request, int* clusters) {
+  if (clusters == nullptr) return cudaErrorInvalidValue;
+  int device = this_thread().device();
+  cudaError_t error =
+      check_launch(device_info(device), *kernel.info, kernel.settings[device], &request);
+  if (error != cudaSuccess) return error;
+  uint32_t blocks = request.cluster[0] * request.cluster[1] * request.cluster[2];
+  *clusters = clusters_with(kernel, request, blocks);
+  return cudaSuccess;
+}
+
+cudaError_t largest_cluster(const Kernel& kernel, const LaunchRequest& request, int* blocks) {
+  if (blocks == nullptr) return cudaErrorInvalidValue;
+  const KernelSettings& settings = kernel.settings[this_thread().device()];
+  uint32_t most = settings.nonportable_cluster ? kLargestClusterBlocks : kPortableClusterBlocks;
+  if (kernel.info->max_cluster_blocks != 0) {
+    most = std::min(most, kernel.info->max_cluster_blocks);
+  }
+  while (most > 0 && clusters_with(kernel, request, most) == 0) --most;
+  *blocks = static_cast<int>(most);
+  return cudaSuccess;
 }
 
 cudaError_t available_shared_bytes(const Kernel& kernel, int num_blocks, int block_size,

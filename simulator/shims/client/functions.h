@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "simulator/shims/client/launch.h"
 #include "simulator/shims/client/modules.h"
 
 namespace cb::sim::client {
@@ -23,6 +24,10 @@ cudaError_t active_blocks(const Kernel& kernel, int block_size, size_t dynamic_s
 cudaError_t best_block_size(const Kernel& kernel, size_t (*shared_bytes_of)(int block_size),
                             size_t dynamic_shared_bytes, int limit, int* min_grid_size,
                             int* block_size);
+/// Clusters of a launch that are resident at once; fails as the launch would.
+cudaError_t active_clusters(const Kernel& kernel, LaunchRequest request, int* clusters);
+/// Blocks of the largest cluster that the launch could have; its own is not looked at.
+cudaError_t largest_cluster(const Kernel& kernel, const LaunchRequest& request, int* blocks);
 /// Dynamic shared memory that each of `num_blocks` resident blocks can have.
 cudaError_t available_shared_bytes(const Kernel& kernel, int num_blocks, int block_size,
                                    size_t* bytes);

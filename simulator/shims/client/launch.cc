@@ -13,9 +13,6 @@ namespace {
 constexpr uint32_t kMaxBlock[3] = {1024, 1024, 64};
 constexpr uint32_t kMaxThreads = 1024;
 constexpr uint32_t kMaxGrid[3] = {0x7fffffff, 65535, 65535};
-/// CUDA C++ Programming Guide, "Thread Block Clusters": 8 is portable, 16 needs an opt-in.
-constexpr uint64_t kPortableClusterBlocks = 8;
-constexpr uint64_t kLargestClusterBlocks = 16;
 
 void unpack(const dim3& dims, uint32_t (&out)[3]) {
   out[0] = dims.x;
@@ -34,29 +31,35 @@ cudaError_t check_dimensions(const uint32_t (&grid)[3], const uint32_t (&block)[
 }
 
 cudaError_t check_cluster(const DeviceInfo& device, const KernelInfo& kernel,
-                          const KernelSettings& settings, const uint32_t (&grid)[3],
+                          const KernelSettings& settings, const BlockShape& shape,
                           LaunchRequest* request) {
-  bool required = product(kernel.required_cluster) > 0;
-  if (product(request->cluster) == 0) {
-    for (uint32_t dim : request->cluster) {
-      if (dim != 0) return cudaErrorInvalidClusterSize;
-    }
-    for (int axis = 0; axis < 3; ++axis) {
-      request->cluster[axis] = required ? kernel.required_cluster[axis] : 1;
-    }
-  } else if (required && memcmp(request->cluster, kernel.required_cluster,
-                                sizeof kernel.required_cluster) != 0) {
+  uint32_t required[3];
+  if (!required_cluster(kernel, settings, required)) return cudaErrorInvalidClusterSize;
+  bool asked = (request->cluster[0] | request->cluster[1] | request->cluster[2]) != 0;
+  bool is_required = required[0] != 0;
+  request->explicit_cluster = asked || is_required;
+  if (!asked) {
+    if (!is_required && kernel.explicit_cluster != 0) return cudaErrorInvalidClusterSize;
+    for (int axis = 0; axis < 3; ++axis) request->cluster[axis] = is_required ? required[axis] : 1;
+  } else if (is_required && memcmp(request->cluster, required, sizeof required) != 0) {
     return cudaErrorInvalidClusterSize;
   }
   uint64_t blocks = product(request->cluster);
+  if (blocks == 0) return cudaErrorInvalidClusterSize;
   if (blocks == 1) return cudaSuccess;
-  if (device.compute_major < 9) return cudaErrorNotSupported;
-  uint64_t most = settings.nonportable_cluster ? kLargestClusterBlocks : kPortableClusterBlocks;
+  if (!device.has_clusters()) return cudaErrorNotSupported;
+  uint32_t most = settings.nonportable_cluster ? kLargestClusterBlocks : kPortableClusterBlocks;
+  if (kernel.max_cluster_blocks != 0) most = std::min(most, kernel.max_cluster_blocks);
   if (blocks > most) return cudaErrorInvalidClusterSize;
+  uint32_t grid[3];
+  unpack(request->grid, grid);
   for (int axis = 0; axis < 3; ++axis) {
     if (grid[axis] % request->cluster[axis] != 0) return cudaErrorInvalidClusterSize;
   }
-  return cudaSuccess;
+  uint64_t resident = clusters_per_device(device, shape, static_cast<uint32_t>(blocks));
+  if (resident == 0) return cudaErrorInvalidClusterSize;
+  bool fits = !request->cooperative || product(grid) <= resident * blocks;
+  return fits ? cudaSuccess : cudaErrorCooperativeLaunchTooLarge;
 }
 
 /// Packs what `pointers` point to as the kernel's parameter space has it.
@@ -88,6 +91,13 @@ uint64_t max_dynamic_shared_bytes(const DeviceInfo& device, const KernelInfo& ke
   return device.shared_per_block_bytes > fixed ? device.shared_per_block_bytes - fixed : 0;
 }
 
+bool required_cluster(const KernelInfo& kernel, const KernelSettings& settings,
+                      uint32_t (&shape)[3]) {
+  bool is_compiled_in = product(kernel.required_cluster) > 0;
+  memcpy(shape, is_compiled_in ? kernel.required_cluster : settings.required_cluster, sizeof shape);
+  return product(shape) > 0 || (shape[0] | shape[1] | shape[2]) == 0;
+}
+
 cudaError_t check_launch(const DeviceInfo& device, const KernelInfo& kernel,
                          const KernelSettings& settings, LaunchRequest* request) {
   uint32_t grid[3], block[3];
@@ -100,13 +110,12 @@ cudaError_t check_launch(const DeviceInfo& device, const KernelInfo& kernel,
   }
   uint64_t allowed = max_dynamic_shared_bytes(device, kernel, settings);
   if (request->dynamic_shared_bytes > allowed) return cudaErrorInvalidValue;
-  error = check_cluster(device, kernel, settings, grid, request);
-  if (error != cudaSuccess) return error;
-  if (!request->cooperative) return cudaSuccess;
   BlockShape shape;
   shape.threads = static_cast<uint32_t>(product(block));
   shape.registers_per_thread = kernel.registers;
   shape.shared_bytes = kernel.static_shared_bytes + request->dynamic_shared_bytes;
+  error = check_cluster(device, kernel, settings, shape, request);
+  if (error != cudaSuccess || !request->cooperative) return error;
   uint64_t resident = uint64_t{blocks_per_sm(device, shape)} * device.num_sms;
   return product(grid) > resident ? cudaErrorCooperativeLaunchTooLarge : cudaSuccess;
 }
@@ -140,6 +149,7 @@ cudaError_t launch(Kernel* kernel, LaunchRequest request, const Parameters& para
   unpack(request.grid, message.grid);
   unpack(request.block, message.block);
   memcpy(message.cluster, request.cluster, sizeof message.cluster);
+  message.explicit_cluster = request.explicit_cluster;
   message.dynamic_shared_bytes = static_cast<uint32_t>(request.dynamic_shared_bytes);
   message.max_dynamic_shared_bytes =
       static_cast<uint32_t>(max_dynamic_shared_bytes(device_info(device), info, settings));

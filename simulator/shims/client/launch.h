@@ -15,6 +15,7 @@ struct LaunchRequest {
   dim3 grid = {1, 1, 1};
   dim3 block = {1, 1, 1};
   uint32_t cluster[3] = {0, 0, 0};  ///< all 0: not asked for
+  bool explicit_cluster = false;    ///< set by check_launch: the launch or the kernel names it
   uint64_t dynamic_shared_bytes = 0;
   bool cooperative = false;
   bool programmatic_serialization = false;
@@ -40,6 +41,11 @@ uint64_t max_dynamic_shared_bytes(const DeviceInfo& device, const KernelInfo& ke
 /// cluster that the kernel requires.
 cudaError_t check_launch(const DeviceInfo& device, const KernelInfo& kernel,
                          const KernelSettings& settings, LaunchRequest* request);
+
+/// The shape that the kernel's clusters must have: all 0 where any will do. False: the settings
+/// name a shape that has no extent in some direction.
+bool required_cluster(const KernelInfo& kernel, const KernelSettings& settings,
+                      uint32_t (&shape)[3]);
 
 /// Checks and sends it. Errors of the execution itself come with later calls.
 cudaError_t launch(Kernel* kernel, LaunchRequest request, const Parameters& parameters);

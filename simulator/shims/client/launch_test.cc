@@ -104,6 +104,59 @@ TEST_F(LaunchCheck, AKernelsOwnClusterIsTakenAndCannotBeChanged) {
   EXPECT_EQ(check(), cudaErrorInvalidClusterSize);
 }
 
+TEST_F(LaunchCheck, AShapeThatIsSetAtRunTimeIsRequired) {
+  settings.required_cluster[0] = 5;
+  EXPECT_EQ(check(), cudaErrorInvalidClusterSize);
+  settings.required_cluster[1] = settings.required_cluster[2] = 1;
+  EXPECT_EQ(check(), cudaSuccess);
+  EXPECT_EQ(request.cluster[0], 5u);
+  EXPECT_TRUE(request.explicit_cluster);
+}
+
+TEST_F(LaunchCheck, AnExplicitClusterMustBeNamed) {
+  kernel.explicit_cluster = 1;
+  EXPECT_EQ(check(), cudaErrorInvalidClusterSize);
+  request.cluster[0] = request.cluster[1] = request.cluster[2] = 1;
+  EXPECT_EQ(check(), cudaSuccess);
+  EXPECT_TRUE(request.explicit_cluster);
+}
+
+TEST_F(LaunchCheck, AKernelMayBoundItsClusters) {
+  kernel.max_cluster_blocks = 2;
+  request.cluster[0] = 5;
+  request.cluster[1] = request.cluster[2] = 1;
+  EXPECT_EQ(check(), cudaErrorInvalidClusterSize);
+  request.cluster[0] = 2;
+  EXPECT_EQ(check(), cudaSuccess);
+}
+
+TEST_F(LaunchCheck, AClusterMustFitAGpc) {
+  DeviceInfo device = FakeDaemon::device();
+  for (uint32_t& sms : device.gpc_sms) sms = 2;
+  request.grid = dim3(40);
+  request.block = dim3(1024);
+  request.cluster[1] = request.cluster[2] = 1;
+  kernel.registers = 64;
+  for (uint32_t blocks : {2u, 5u}) {
+    request.cluster[0] = blocks;
+    EXPECT_EQ(check_launch(device, kernel, settings, &request),
+              blocks == 2 ? cudaSuccess : cudaErrorInvalidClusterSize);
+  }
+}
+
+TEST_F(LaunchCheck, CooperativeClustersAreAllResident) {
+  request.block = dim3(1024);
+  kernel.registers = 64;
+  request.cooperative = true;
+  request.cluster[0] = 4;
+  request.cluster[1] = request.cluster[2] = 1;
+  // Four of each GPC's 16 or 18 SMs at a time.
+  request.grid = dim3(32 * 4);
+  EXPECT_EQ(check(), cudaSuccess);
+  request.grid = dim3(33 * 4);
+  EXPECT_EQ(check(), cudaErrorCooperativeLaunchTooLarge);
+}
+
 TEST_F(LaunchCheck, ClustersNeedHopper) {
   DeviceInfo ampere = FakeDaemon::device();
   ampere.compute_major = 8;

@@ -52,6 +52,8 @@ struct KernelSettings {
   int max_dynamic_shared_bytes = -1;  ///< -1: what needs no opt-in
   int shared_carveout_percent = -1;
   bool nonportable_cluster = false;
+  int cluster_policy = 0;             ///< cudaClusterSchedulingPolicy
+  uint32_t required_cluster[3] = {};  ///< set at run time; all 0: none
 };
 
 struct Kernel {

@@ -101,15 +101,20 @@ LaunchRequest request_of(dim3 grid, dim3 block, unsigned shared_bytes) {
   return request;
 }
 
-CUresult launch_configured(const CUlaunchConfig* config, CUfunction function, void** pointers,
-                           void** extra, DefaultStream null_means) {
-  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  LaunchRequest request = request_of(dim3(config->gridDimX, config->gridDimY, config->gridDimZ),
-                                     dim3(config->blockDimX, config->blockDimY, config->blockDimZ),
-                                     config->sharedMemBytes);
+cudaError_t read_config(const CUlaunchConfig* config, LaunchRequest* request) {
+  if (config == nullptr) return cudaErrorInvalidValue;
+  *request = request_of(dim3(config->gridDimX, config->gridDimY, config->gridDimZ),
+                        dim3(config->blockDimX, config->blockDimY, config->blockDimZ),
+                        config->sharedMemBytes);
   static_assert(sizeof(CUlaunchAttribute) == sizeof(cudaLaunchAttribute));
   auto* attributes = reinterpret_cast<const cudaLaunchAttribute*>(config->attrs);
-  cudaError_t error = apply_attributes(attributes, config->numAttrs, &request);
+  return apply_attributes(attributes, config->numAttrs, request);
+}
+
+CUresult launch_configured(const CUlaunchConfig* config, CUfunction function, void** pointers,
+                           void** extra, DefaultStream null_means) {
+  LaunchRequest request;
+  cudaError_t error = read_config(config, &request);
   if (error != cudaSuccess) return to_result(error);
   return launch_function(function, request, config->hStream, null_means, pointers, extra);
 }
@@ -246,6 +251,23 @@ CB_DRIVER CUresult cuOccupancyMaxPotentialBlockSize(int* min_grid_size, int* blo
   return cuOccupancyMaxPotentialBlockSizeWithFlags(min_grid_size, block_size, function,
                                                    shared_bytes_of_block, dynamic_shared_bytes,
                                                    block_size_limit, 0);
+}
+
+CB_DRIVER CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction function,
+                                                const CUlaunchConfig* config) {
+  return with_kernel(function, [&](Kernel& kernel) {
+    LaunchRequest request;
+    cudaError_t error = read_config(config, &request);
+    return error == cudaSuccess ? active_clusters(kernel, request, clusters) : error;
+  });
+}
+CB_DRIVER CUresult cuOccupancyMaxPotentialClusterSize(int* blocks, CUfunction function,
+                                                      const CUlaunchConfig* config) {
+  return with_kernel(function, [&](Kernel& kernel) {
+    LaunchRequest request;
+    cudaError_t error = read_config(config, &request);
+    return error == cudaSuccess ? largest_cluster(kernel, request, blocks) : error;
+  });
 }
 
 CB_DRIVER CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction function,

@@ -2,6 +2,7 @@
 
 #include "simulator/shims/client/devices.h"
 #include "simulator/shims/cudart/api.h"
+#include "simulator/shims/cudart/launch_attributes.h"
 #include "simulator/shims/cudart/registration.h"
 
 using namespace cb::sim::client;
@@ -17,6 +18,14 @@ cudaError_t with_kernel(const void* func, Body body) {
     cudaError_t error = load_kernel(kernel);
     return error == cudaSuccess ? body(*kernel) : error;
   });
+}
+
+cudaError_t read_config(const cudaLaunchConfig_t* config, LaunchRequest* request) {
+  if (config == nullptr) return cudaErrorInvalidValue;
+  request->grid = config->gridDim;
+  request->block = config->blockDim;
+  request->dynamic_shared_bytes = config->dynamicSmemBytes;
+  return apply_attributes(config->attrs, config->numAttrs, request);
 }
 
 }  // namespace
@@ -106,6 +115,24 @@ CB_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* num_blocks
                                                                  size_t dynamic_shared_bytes) {
   return with_kernel(func, [&](Kernel& kernel) {
     return active_blocks(kernel, block_size, dynamic_shared_bytes, num_blocks);
+  });
+}
+
+CB_API cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* func,
+                                                  const cudaLaunchConfig_t* config) {
+  return with_kernel(func, [&](Kernel& kernel) {
+    LaunchRequest request;
+    cudaError_t error = read_config(config, &request);
+    return error == cudaSuccess ? active_clusters(kernel, request, clusters) : error;
+  });
+}
+
+CB_API cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, const void* func,
+                                                        const cudaLaunchConfig_t* config) {
+  return with_kernel(func, [&](Kernel& kernel) {
+    LaunchRequest request;
+    cudaError_t error = read_config(config, &request);
+    return error == cudaSuccess ? largest_cluster(kernel, request, blocks) : error;
   });
 }
 

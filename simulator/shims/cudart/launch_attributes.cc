@@ -9,14 +9,10 @@ cudaError_t refuse_attribute(cudaLaunchAttributeID id) {
   switch (id) {
     case cudaLaunchAttributeAccessPolicyWindow:
       return CB_REFUSE("cudaLaunchAttributeAccessPolicyWindow");
-    case cudaLaunchAttributeClusterSchedulingPolicyPreference:
-      return CB_REFUSE("cudaLaunchAttributeClusterSchedulingPolicyPreference");
     case cudaLaunchAttributeProgrammaticEvent:
       return CB_REFUSE("cudaLaunchAttributeProgrammaticEvent");
     case cudaLaunchAttributeMemSyncDomainMap:
       return CB_REFUSE("cudaLaunchAttributeMemSyncDomainMap");
-    case cudaLaunchAttributeMemSyncDomain:
-      return CB_REFUSE("cudaLaunchAttributeMemSyncDomain");
     case cudaLaunchAttributePreferredClusterDimension:
       return CB_REFUSE("cudaLaunchAttributePreferredClusterDimension");
     case cudaLaunchAttributeLaunchCompletionEvent:
@@ -55,13 +51,23 @@ cudaError_t apply(const cudaLaunchAttribute& attribute, LaunchRequest* request) 
     case cudaLaunchAttributePreferredSharedMemoryCarveout:
       // A hint, which never changes whether a launch succeeds.
       return cudaSuccess;
+    case cudaLaunchAttributeAccessPolicyWindow:
+      // No bytes, no window.
+      return value.accessPolicyWindow.num_bytes == 0 ? cudaSuccess : refuse_attribute(attribute.id);
     case cudaLaunchAttributeClusterSchedulingPolicyPreference:
-      return value.clusterSchedulingPolicyPreference == cudaClusterSchedulingPolicyDefault
+      // Blocks are always spread over the SMs of their GPC, which every policy allows.
+      return value.clusterSchedulingPolicyPreference >= cudaClusterSchedulingPolicyDefault &&
+                     value.clusterSchedulingPolicyPreference <=
+                         cudaClusterSchedulingPolicyLoadBalancing
                  ? cudaSuccess
-                 : refuse_attribute(attribute.id);
+                 : cudaErrorInvalidValue;
     case cudaLaunchAttributeMemSyncDomain:
-      return value.memSyncDomain == cudaLaunchMemSyncDomainDefault ? cudaSuccess
-                                                                   : refuse_attribute(attribute.id);
+      // Domains keep the fences of one kernel from waiting for the stores of another; here they
+      // never do.
+      return value.memSyncDomain == cudaLaunchMemSyncDomainDefault ||
+                     value.memSyncDomain == cudaLaunchMemSyncDomainRemote
+                 ? cudaSuccess
+                 : cudaErrorInvalidValue;
     case cudaLaunchAttributeNvlinkUtilCentricScheduling:
       return value.nvlinkUtilCentricScheduling == 0 ? cudaSuccess : refuse_attribute(attribute.id);
     default:

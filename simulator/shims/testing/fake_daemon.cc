@@ -28,6 +28,8 @@ DeviceInfo make_device() {
   info.l2_bytes = 50 << 20;
   info.compute_major = 9;
   info.num_sms = 132;
+  info.num_gpcs = 8;
+  for (uint32_t gpc = 0; gpc < 8; ++gpc) info.gpc_sms[gpc] = gpc < 6 ? 16 : 18;
   info.clock_khz = 1'980'000;
   info.memory_clock_khz = 2'619'000;
   info.memory_bus_bits = 5120;
