@@ -14,8 +14,8 @@ std::string score_table(const std::vector<results::Record>& records, bool color)
 std::string case_table(const results::Record& record, bool color);
 /// Pass rate, PASS+Good, GM-speedup and Pass×GM.
 std::string score_lines(const metrics::Scores& scores);
-/// The finding, so that its reader knows what to change.
-std::string finding_text(const results::Record& record);
+/// Which page of `commbench explain` helps; empty for a pass.
+std::string advice_text(const results::Record& record);
 /// "pass" or "memory_error: out_of_bounds", in its colour.
 std::string verdict_text(const results::Record& record, bool color);
 /// Build, launch, simulate and grade.

@@ -7,6 +7,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/render.h"
 #include "harness/score.h"
+#include "results/finding_text.h"
 
 namespace cb::cli {
 namespace {
@@ -48,7 +49,7 @@ int run(const Common& common, const RunOptions& options) {
     bool color = use_color(stdout);
     print(fmt::format("{} {}: {}\n", card.id, printable(item.candidate.name, 200),
                       verdict_text(record, color)));
-    print(finding_text(record));
+    print(results::finding_text(record) + advice_text(record));
     print("\n" + case_table(record, color) + "\n");
     print(wall_text(record));
     print(fmt::format("kept in {}; run key {}\n", directory.path(), key.hex()));
