@@ -53,6 +53,11 @@ std::string RunKey::hex() const {
   return text;
 }
 
+RunKey RunKey::derive(std::string_view purpose) const {
+  Sha256Digest digest = hmac_sha256(bytes_, purpose);
+  return RunKey(std::string(digest.begin(), digest.end()));
+}
+
 uint64_t RunKey::seed(std::string_view purpose) const {
   Sha256Digest digest = hmac_sha256(bytes_, purpose);
   uint64_t seed = 0;

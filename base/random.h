@@ -44,6 +44,8 @@ class RunKey {
   /// A seed for one purpose: the first 8 bytes, little-endian, of
   /// HMAC-SHA256(key, purpose), where `purpose` names task hash, case, step and use.
   uint64_t seed(std::string_view purpose) const;
+  /// A key for one part of a run: HMAC-SHA256(key, purpose).
+  RunKey derive(std::string_view purpose) const;
 
  private:
   explicit RunKey(std::string bytes) : bytes_(std::move(bytes)) {}

@@ -71,10 +71,48 @@ CaseResult case_from(const Json& json) {
   return result;
 }
 
+Json to_json(const Generation& generation) {
+  auto count = [](const std::optional<uint64_t>& value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
+  Json json;
+  json["model"] = generation.model;
+  json["answered_by"] = generation.answered_by;
+  json["sample"] = generation.sample;
+  json["round"] = generation.round;
+  json["prompt_sha256"] = generation.prompt_sha256;
+  json["finish"] = generation.finish;
+  json["input_tokens"] = count(generation.input_tokens);
+  json["cached_tokens"] = count(generation.cached_tokens);
+  json["output_tokens"] = count(generation.output_tokens);
+  json["cost_usd"] = optional_number(generation.cost_usd);
+  return json;
+}
+
+Generation generation_from(const Json& json) {
+  auto count = [&](const char* key) {
+    const Json& value = json.at(key);
+    return value.is_null() ? std::nullopt : std::optional(value.get<uint64_t>());
+  };
+  Generation generation;
+  json.at("model").get_to(generation.model);
+  json.at("answered_by").get_to(generation.answered_by);
+  json.at("sample").get_to(generation.sample);
+  json.at("round").get_to(generation.round);
+  json.at("prompt_sha256").get_to(generation.prompt_sha256);
+  json.at("finish").get_to(generation.finish);
+  generation.input_tokens = count("input_tokens");
+  generation.cached_tokens = count("cached_tokens");
+  generation.output_tokens = count("output_tokens");
+  if (!json.at("cost_usd").is_null()) generation.cost_usd = json["cost_usd"].get<double>();
+  return generation;
+}
+
 Record read_record(const Json& json) {
-  if (json.at("schema").get<int>() != Record::kSchema) {
-    throw Error(ErrorCode::kConfig, fmt::format("record of schema {}; this program reads {}",
-                                                json.at("schema").get<int>(), Record::kSchema));
+  int schema = json.at("schema").get<int>();
+  if (schema < 1 || schema > Record::kSchema) {
+    throw Error(ErrorCode::kConfig, fmt::format("record of schema {}; this program reads 1 to {}",
+                                                schema, Record::kSchema));
   }
   Record record;
   json.at("task").get_to(record.task);
@@ -90,6 +128,9 @@ Record read_record(const Json& json) {
   json.at("reason").get_to(record.reason);
   if (!json.at("finding").is_null()) record.finding = finding_from(json.at("finding"));
   for (const Json& item : json.at("cases")) record.cases.push_back(case_from(item));
+  if (schema >= 2 && !json.at("generation").is_null()) {
+    record.generation = generation_from(json["generation"]);
+  }
   json.at("wall_build_ms").get_to(record.wall_build_ms);
   json.at("wall_launch_ms").get_to(record.wall_launch_ms);
   json.at("wall_simulate_ms").get_to(record.wall_simulate_ms);
@@ -206,6 +247,7 @@ Json to_json(const Record& record) {
   json["speedup"] = optional_number(record.speedup());
   json["cases"] = Json::array();
   for (const CaseResult& result : record.cases) json["cases"].push_back(to_json(result));
+  json["generation"] = record.generation ? to_json(*record.generation) : Json(nullptr);
   json["wall_build_ms"] = record.wall_build_ms;
   json["wall_launch_ms"] = record.wall_launch_ms;
   json["wall_simulate_ms"] = record.wall_simulate_ms;

@@ -75,10 +75,24 @@ struct CaseResult {
   std::optional<double> speedup() const;
 };
 
+/// Where a candidate came from that a model wrote. Counts are nothing where the provider gave none.
+struct Generation {
+  std::string model;  ///< "openai/NAME"; "scripted/NAME" for replayed replies, nobody's answer
+  std::string answered_by;  ///< what the provider says answered
+  int sample = 0;           ///< of the task, from 0
+  int round = 0;            ///< of the sample, from 0; later ones saw what became of the earlier
+  std::string prompt_sha256;
+  std::string finish;
+  std::optional<uint64_t> input_tokens;
+  std::optional<uint64_t> cached_tokens;  ///< of the input
+  std::optional<uint64_t> output_tokens;
+  std::optional<double> cost_usd;  ///< nothing: not known
+};
+
 /// One line of records.jsonl. Fields that depend on the machine it ran on are named wall_*; all
 /// others are the same whenever key, candidate, task, profile and simulator are.
 struct Record {
-  static constexpr int kSchema = 1;
+  static constexpr int kSchema = 2;  ///< 1 had no `generation`
 
   std::string task;
   std::string task_hash;
@@ -93,6 +107,7 @@ struct Record {
   std::string reason;  ///< "out_of_bounds"; empty where the verdict says it all
   std::optional<Finding> finding;
   std::vector<CaseResult> cases;
+  std::optional<Generation> generation;
 
   double wall_build_ms = 0;
   double wall_launch_ms = 0;

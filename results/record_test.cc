@@ -36,6 +36,26 @@ TEST(RecordTest, SurvivesJson) {
   EXPECT_EQ(read->finding->details["kernel"], "all_reduce");
 }
 
+TEST(RecordTest, SaysWhereAModelsCandidateCameFrom) {
+  Record record = example();
+  record.generation = Generation{.model = "openai/m", .sample = 2, .round = 1, .input_tokens = 7};
+  Result<Record> read = record_from(to_json(record));
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->generation->model, "openai/m");
+  EXPECT_EQ(read->generation->input_tokens, 7u);
+  EXPECT_EQ(read->generation->output_tokens, std::nullopt);
+  EXPECT_EQ(read->generation->cost_usd, std::nullopt);
+}
+
+TEST(RecordTest, ReadsTheOlderSchema) {
+  Json json = to_json(example());
+  json["schema"] = 1;
+  json.erase("generation");
+  EXPECT_TRUE(record_from(json));
+  json["schema"] = 2;
+  EXPECT_FALSE(record_from(json));
+}
+
 TEST(RecordTest, EveryVerdictHasANameOfItsOwn) {
   EXPECT_EQ(all_verdicts().size(), 13u);
   for (Verdict verdict : all_verdicts()) EXPECT_EQ(verdict_from(to_string(verdict)), verdict);

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/hash.h"
 #include "base/random.h"
@@ -35,7 +36,6 @@ RunDirectory::RunDirectory(std::string path, std::string id, Json manifest)
     : path_(std::move(path)),
       id_(std::move(id)),
       manifest_(std::make_unique<Json>(std::move(manifest))) {
-  write_file(path_ + "/manifest.json", dump_json_pretty(*manifest_));
   records_ = std::make_unique<DurableLog>(path_ + "/records.jsonl");
 }
 
@@ -52,8 +52,19 @@ RunDirectory RunDirectory::create(const std::string& parent, Json manifest) {
     complete["id"] = id;
     complete["created"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc);
     complete.update(manifest);
+    write_file(path + "/manifest.json", dump_json_pretty(complete));
     return RunDirectory(path, id, std::move(complete));
   }
+}
+
+RunDirectory RunDirectory::open(const std::string& path) {
+  Result<Json> manifest = read_manifest(path);
+  if (!manifest || !manifest->is_object() || !manifest->contains("id")) {
+    throw Error(ErrorCode::kUsage, fmt::format("{} is no run directory{}", path,
+                                               manifest ? "" : ": " + manifest.error().message()));
+  }
+  std::string id = manifest->at("id").get<std::string>();
+  return RunDirectory(path, std::move(id), std::move(*manifest));
 }
 
 void RunDirectory::append(const Record& record) { records_->append(dump_json(to_json(record))); }

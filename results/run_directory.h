@@ -18,6 +18,11 @@ class RunDirectory {
   /// first. `id` and `created` (UTC) are added to the manifest. Throws Error(kSystem).
   static RunDirectory create(const std::string& parent, Json manifest);
 
+  /// Opens a run to go on with it. A torn last record is cut off. Throws Error(kUsage) for a folder
+  /// that is no run directory.
+  static RunDirectory open(const std::string& path);
+
+  const Json& manifest() const { return *manifest_; }
   const std::string& path() const { return path_; }
   const std::string& id() const { return id_; }
 

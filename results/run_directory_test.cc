@@ -64,6 +64,22 @@ TEST(RunDirectoryTest, AnyOtherBadLineIsAnErrorWithItsNumber) {
   EXPECT_NE(records.error().message().find("records.jsonl:2"), std::string::npos);
 }
 
+TEST(RunDirectoryTest, GoesOnWhereItStopped) {
+  TempDir folder("run-directory");
+  std::string path;
+  {
+    RunDirectory run = RunDirectory::create(folder.path(), manifest());
+    path = run.path();
+    run.append(Record{});
+  }
+  std::ofstream(path + "/records.jsonl", std::ios::app) << "{\"schema\": 2, \"ta";
+  RunDirectory run = RunDirectory::open(path);
+  run.append(Record{});
+  EXPECT_EQ(read_records(path)->size(), 2u);
+  EXPECT_EQ(run.manifest().at("id").get<std::string>(), run.id());
+  EXPECT_THROW(RunDirectory::open(folder.path()), Error);
+}
+
 TEST(RunDirectoryTest, AttemptsHaveFolders) {
   TempDir folder("run-directory");
   RunDirectory run = RunDirectory::create(folder.path(), manifest());

@@ -37,6 +37,9 @@ void add_task(CLI::App& app, const Common& common, int& exit_code);
 void add_run(CLI::App& app, const Common& common, int& exit_code);
 void add_score(CLI::App& app, const Common& common, int& exit_code);
 void add_explain(CLI::App& app, const Common& common, int& exit_code);
+void add_eval(CLI::App& app, const Common& common, int& exit_code);
+void add_resume(CLI::App& app, const Common& common, int& exit_code);
+void add_cassette(CLI::App& app, const Common& common, int& exit_code);
 void add_mock_llm(CLI::App& app, const Common& common, int& exit_code);
 void add_sim(CLI::App& app, const Common& common, int& exit_code);
 

@@ -27,8 +27,11 @@ int run_command(int argc, char** argv) {
   add_task(app, common, exit_code);
   add_run(app, common, exit_code);
   add_score(app, common, exit_code);
+  add_eval(app, common, exit_code);
+  add_resume(app, common, exit_code);
   add_explain(app, common, exit_code);
   add_sim(app, common, exit_code);
+  add_cassette(app, common, exit_code);
   add_mock_llm(app, common, exit_code);
   try {
     app.parse(argc, argv);

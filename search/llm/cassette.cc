@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Entry {
+  std::string label;
   Json request;
   Reply reply;
 };
@@ -57,7 +58,6 @@ std::string line_around(const std::string& text, size_t at) {
 struct Cassette::State {
   std::string path;
   mutable std::mutex mutex;
-  std::vector<std::string> order;
   std::map<std::string, Entry> entries;
   std::unique_ptr<DurableLog> log;
 
@@ -71,7 +71,7 @@ struct Cassette::State {
         throw Error(ErrorCode::kConfig, where + ": a line has \"request\" and \"reply\"");
       }
       try {
-        add({json["request"], reply_from_json(json["reply"])});
+        add({json.value("label", ""), json["request"], reply_from_json(json["reply"])});
       } catch (const Error& error) {
         throw Error(ErrorCode::kConfig, fmt::format("{}: {}", where, error.what()));
       }
@@ -83,7 +83,6 @@ struct Cassette::State {
     if (!entries.emplace(key, std::move(entry)).second) {
       throw Error(ErrorCode::kUsage, fmt::format("{} has the request {} already", path, key));
     }
-    order.push_back(std::move(key));
   }
 };
 
@@ -103,7 +102,7 @@ std::optional<Reply> Cassette::find(const Request& request) const {
 
 void Cassette::record(const Request& request, const Reply& reply) {
   std::lock_guard lock(state_->mutex);
-  Entry entry{to_json(request), reply};
+  Entry entry{request.label, to_json(request), reply};
   std::string line = line_of(entry);
   state_->add(std::move(entry));
   if (!state_->log) {
@@ -146,26 +145,12 @@ std::string Cassette::difference(const Request& request) const {
                      line_around(wanted, best), line_around(recorded, best));
 }
 
-size_t Cassette::rekey(const std::string& system) {
+std::optional<Reply> Cassette::find_label(const std::string& label) const {
   std::lock_guard lock(state_->mutex);
-  size_t changed = 0;
-  std::vector<Entry> entries;
-  for (const std::string& key : state_->order) {
-    Entry entry = state_->entries.at(key);
-    changed += entry.request.value("system", "") != system;
-    entry.request["system"] = system;
-    entries.push_back(std::move(entry));
+  for (const auto& [key, entry] : state_->entries) {
+    if (!label.empty() && entry.label == label) return entry.reply;
   }
-  state_->entries.clear();
-  state_->order.clear();
-  std::string text;
-  for (Entry& entry : entries) {
-    text += line_of(entry) + "\n";
-    state_->add(std::move(entry));
-  }
-  write_file(state_->path, text);
-  state_->log.reset();
-  return changed;
+  return std::nullopt;
 }
 
 namespace {
@@ -179,6 +164,9 @@ class CassetteClient : public Client {
   Completion complete(const Request& request) override {
     if (auto found = cassette_->find(request)) return *found;
     if (mode_ == CassetteMode::kReplay) {
+      if (auto found = cassette_->find_label(request.label)) return *found;
+    }
+    if (mode_ != CassetteMode::kRecord) {
       return tl::unexpected(
           Failure{FailureKind::kCassetteMiss,
                   "this request was not recorded; " + cassette_->difference(request)});
@@ -194,7 +182,33 @@ class CassetteClient : public Client {
   std::shared_ptr<Client> inner_;
 };
 
+class RekeyingClient : public Client {
+ public:
+  RekeyingClient(std::shared_ptr<Cassette> old, std::shared_ptr<Cassette> made)
+      : old_(std::move(old)), made_(std::move(made)) {}
+
+  Completion complete(const Request& request) override {
+    auto reply = old_->find(request);
+    if (!reply) reply = old_->find_label(request.label);
+    if (!reply) {
+      return tl::unexpected(Failure{FailureKind::kCassetteMiss,
+                                    fmt::format("nothing was recorded for {}", request.label)});
+    }
+    made_->record(request, *reply);
+    return *reply;
+  }
+
+ private:
+  std::shared_ptr<Cassette> old_;
+  std::shared_ptr<Cassette> made_;
+};
+
 }  // namespace
+
+std::unique_ptr<Client> rekeying_client(std::shared_ptr<Cassette> old,
+                                        std::shared_ptr<Cassette> made) {
+  return std::make_unique<RekeyingClient>(std::move(old), std::move(made));
+}
 
 std::unique_ptr<Client> cassette_client(std::shared_ptr<Cassette> cassette, CassetteMode mode,
                                         std::shared_ptr<Client> inner) {

@@ -22,9 +22,8 @@ class Cassette {
   size_t size() const;
   /// Where the request differs from the recorded one that is most like it, for people.
   std::string difference(const Request& request) const;
-  /// Replaces every recorded request's system text, for when only that was edited, and writes the
-  /// cassette anew. Returns how many changed.
-  size_t rekey(const std::string& system);
+  /// The reply that was recorded for what `label` names, whatever the request was then.
+  std::optional<Reply> find_label(const std::string& label) const;
 
  private:
   struct State;
@@ -33,10 +32,16 @@ class Cassette {
 
 enum class CassetteMode {
   kRecord,  ///< answers from the tape, else asks and records
-  kReplay,  ///< answers from the tape; a miss is Failure kCassetteMiss that shows the difference
+  kReplay,  ///< answers from the tape, by request or else by label: prompts and findings may differ
+  kStrict,  ///< by request only; a miss is Failure kCassetteMiss that shows the difference
 };
 
-/// `inner` may be nullptr for kReplay.
+/// Answers from `old`, by request or else by label, and records what it answered in `made`: for
+/// when prompts were edited and the replies are still what is wanted.
+std::unique_ptr<Client> rekeying_client(std::shared_ptr<Cassette> old,
+                                        std::shared_ptr<Cassette> made);
+
+/// `inner` is needed for kRecord only.
 std::unique_ptr<Client> cassette_client(std::shared_ptr<Cassette> cassette, CassetteMode mode,
                                         std::shared_ptr<Client> inner);
 

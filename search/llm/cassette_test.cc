@@ -43,7 +43,7 @@ TEST(CassetteClient, ShowsWhereARequestDiffersFromTheRecordedOne) {
   TempDir folder("cassette-");
   auto cassette = std::make_shared<Cassette>(folder.path());
   cassette->record(question("line one\nline two"), {});
-  auto client = cassette_client(cassette, CassetteMode::kReplay, nullptr);
+  auto client = cassette_client(cassette, CassetteMode::kStrict, nullptr);
   auto miss = client->complete(question("line one\nline 2"));
   ASSERT_FALSE(miss.has_value());
   EXPECT_EQ(miss.error().kind, FailureKind::kCassetteMiss);
@@ -53,20 +53,40 @@ TEST(CassetteClient, ShowsWhereARequestDiffersFromTheRecordedOne) {
             std::string::npos);
 }
 
-TEST(Cassette, IsKeptWhenOnlyTheSystemTextWasEdited) {
+TEST(CassetteClient, ReplaysByLabelUnlessItIsStrict) {
   TempDir folder("cassette-");
-  {
-    Cassette cassette(folder.path());
-    Reply reply;
-    reply.text = "kept";
-    cassette.record(question("a"), reply);
-    EXPECT_EQ(cassette.rekey("new system"), 1u);
-  }
-  Cassette cassette(folder.path());
+  auto cassette = std::make_shared<Cassette>(folder.path());
+  Reply reply;
+  reply.text = "recorded";
+  Request request = question("after 1.00 ms");
+  request.label = "task/0/1";
+  cassette->record(request, reply);
+  request.messages[0].text = "after 1.01 ms";
+  auto lenient = cassette_client(cassette, CassetteMode::kReplay, nullptr);
+  auto strict = cassette_client(cassette, CassetteMode::kStrict, nullptr);
+  EXPECT_EQ(lenient->complete(request)->text, "recorded");
+  EXPECT_EQ(strict->complete(request).error().kind, FailureKind::kCassetteMiss);
+  request.label = "task/0/2";
+  EXPECT_EQ(lenient->complete(request).error().kind, FailureKind::kCassetteMiss);
+}
+
+TEST(Cassette, IsKeptWhenPromptsAreEdited) {
+  TempDir old_folder("cassette-"), new_folder("cassette-");
+  auto old = std::make_shared<Cassette>(old_folder.path());
+  Reply reply;
+  reply.text = "kept";
   Request request = question("a");
-  EXPECT_FALSE(cassette.find(request).has_value());
-  request.system = "new system";
-  EXPECT_EQ(cassette.find(request)->text, "kept");
+  request.label = "task/0/0";
+  old->record(request, reply);
+  auto made = std::make_shared<Cassette>(new_folder.path());
+  auto client = rekeying_client(old, made);
+  request.system = "edited";
+  EXPECT_EQ(client->complete(request)->text, "kept");
+  EXPECT_EQ(made->find(request)->text, "kept");
+  EXPECT_EQ(made->size(), 1u);
+  request.label = "task/0/1";
+  request.system = "edited again";
+  EXPECT_EQ(client->complete(request).error().kind, FailureKind::kCassetteMiss);
 }
 
 TEST(Cassette, NamesTheLineThatIsWrong) {

@@ -71,6 +71,7 @@ Json to_json(const Reply& reply) {
                    {"cache_write", optional_json(reply.usage.cache_write)},
                    {"output", optional_json(reply.usage.output)},
                    {"reasoning", optional_json(reply.usage.reasoning)}};
+  json["rate_limited"] = reply.rate_limited;
   return json;
 }
 
@@ -88,6 +89,7 @@ Reply reply_from_json(const Json& json) {
     reply.finish_reason = json.value("finish_reason", "");
     reply.model = json.value("model", "");
     reply.request_id = json.value("request_id", "");
+    reply.rate_limited = json.value("rate_limited", 0u);
     const Json& usage = json.at("usage");
     reply.usage = {.input = optional_count(usage, "input"),
                    .cached = optional_count(usage, "cached"),

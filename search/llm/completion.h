@@ -26,6 +26,7 @@ struct Request {
   uint64_t max_output_tokens = 0;     ///< 0: the provider's own limit
   std::optional<double> temperature;  ///< many models refuse one
   uint32_t sample = 0;                ///< which of several answers to the same question; not sent
+  std::string label;                  ///< what it is for, for people and `cassette rekey`; not sent
 };
 
 /// Tokens as the provider counts them; nothing where it does not say.
@@ -52,6 +53,7 @@ struct Reply {
   std::string model;          ///< that the provider says answered
   std::string request_id;     ///< for the provider's support
   Usage usage;
+  uint32_t rate_limited = 0;  ///< times that the provider put the request off first
 };
 
 enum class FailureKind {

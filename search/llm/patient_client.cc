@@ -21,13 +21,16 @@ class PatientClient : public Client {
 
   Completion complete(const Request& request) override {
     const double deadline = clock_->now() + options_.deadline_s;
+    uint32_t rate_limited = 0;
     for (int attempt = 1;; ++attempt) {
       if (auto open = breaker_state()) return tl::unexpected(*open);
       const double estimate = static_cast<double>(estimated_input_tokens(request));
       wait_for_turn(estimate);
       Completion done = inner_->complete(request);
       settle(done, estimate);
+      if (done) done->rate_limited = rate_limited;
       if (done || !is_transient(done.error().kind)) return done;
+      rate_limited += done.error().kind == FailureKind::kRateLimit;
       if (attempt >= options_.max_attempts) {
         return gave_up(std::move(done.error()), fmt::format("{} attempts", attempt));
       }

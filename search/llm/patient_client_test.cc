@@ -23,7 +23,9 @@ struct PatientRig {
 
 TEST(PatientClient, WaitsAsLongAsTheProviderSays) {
   PatientRig rig({failed(FailureKind::kRateLimit, 17.0), answered("ok")});
-  EXPECT_EQ(rig.client->complete({})->text, "ok");
+  auto done = rig.client->complete({});
+  EXPECT_EQ(done->text, "ok");
+  EXPECT_EQ(done->rate_limited, 1u);
   EXPECT_THAT(rig.clock->sleeps, ElementsAre(17.0));
 }
 

@@ -114,7 +114,8 @@ std::shared_ptr<Client> connect_one(const ModelName& name, const ConnectOptions&
       if (!std::filesystem::is_directory(name.model)) {
         throw Error(ErrorCode::kUsage, fmt::format("{}: no such folder", name.text));
       }
-      return cassette_client(std::make_shared<Cassette>(name.model), CassetteMode::kReplay,
+      return cassette_client(std::make_shared<Cassette>(name.model),
+                             options.strict ? CassetteMode::kStrict : CassetteMode::kReplay,
                              nullptr);
     case Kind::kHttp:
       break;

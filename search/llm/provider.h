@@ -39,6 +39,7 @@ struct ConnectOptions {
   Limits limits;
   PatienceOptions patience;
   std::string record_folder;  ///< not empty: a cassette to record into
+  bool strict = false;        ///< of a cassette: CassetteMode::kStrict
 };
 
 /// The client of a model, with patience where there is a network. The key is read from the
