@@ -10,17 +10,12 @@
 #include "base/check.h"
 #include "simulator/protocol/occupancy.h"
 #include "simulator/protocol/protocol.h"
-#include "simulator/timing/line_cache.h"
 #include "simulator/timing/rate_server.h"
+#include "simulator/timing/sector_lookup.h"
 
 namespace cb::sim {
 namespace {
 
-constexpr unsigned kSectorBits = 5;
-constexpr uint64_t kSectorBytes = 1 << kSectorBits;
-/// Sectors of a line, as a power of two.
-constexpr unsigned kSectorsBits = LineCache::kLineBits - kSectorBits;
-constexpr uint64_t kSectorsPerLine = 1 << kSectorsBits;
 constexpr uint64_t kSharedPassBytes = 128;
 
 // Windows of links and memory: 33 ns, and 268 us ahead; of an SM: 16 ns, and 8 us ahead.
@@ -69,71 +64,6 @@ uint64_t bytes_of(const MemoryAccess& access) {
   return std::max<uint64_t>(access.sectors, 1) * kSectorBytes;
 }
 
-/// How many bits of a sector mask are set.
-uint32_t count_of(uint32_t sectors) { return uint64_t{0x4332322132212110} >> (sectors * 4) & 7; }
-
-/// Sectors that were not in the nearer cache.
-struct Missing {
-  uint64_t in_l1 = 0;
-  uint64_t in_l2 = 0;
-
-  void fetch(LineCache* l1, LineCache::Place place, LineCache& l2, LineCache::Place l2_place,
-             uint32_t sectors) {
-    if (l1 != nullptr) sectors = l1->fetch(place, sectors);
-    if (sectors == 0) return;
-    in_l1 += count_of(sectors);
-    in_l2 += count_of(l2.fetch(l2_place, sectors));
-  }
-};
-
-/// Of an access with gaps, sectors are taken to lie at equal distances, as they do for a stride.
-Missing fetch_spread(uint64_t first, uint64_t last, uint64_t count, LineCache* l1, LineCache& l2) {
-  Missing missing;
-  uint64_t step_q16 = count > 1 ? ((last - first) << 16) / (count - 1) : 0;
-  uint64_t line = first >> kSectorsBits;
-  uint32_t sectors = 0;
-  auto flush = [&] {
-    LineCache::Place place;
-    if (l1 != nullptr) place = l1->place_of(line);
-    missing.fetch(l1, place, l2, l2.place_of(line), sectors);
-  };
-  for (uint64_t i = 0; i < count; ++i) {
-    uint64_t sector = first + ((i * step_q16 + 0x8000) >> 16);
-    if (sector >> kSectorsBits != line) {
-      flush();
-      line = sector >> kSectorsBits;
-      sectors = 0;
-    }
-    sectors |= 1u << (sector & (kSectorsPerLine - 1));
-  }
-  flush();
-  return missing;
-}
-
-/// Looks all sectors of an access up in L1, where there is one, and then in L2.
-Missing fetch_sectors(const MemoryAccess& access, LineCache* l1, LineCache& l2) {
-  uint64_t first = access.address >> kSectorBits;
-  uint64_t last = (std::max(access.end, access.address + 1) - 1) >> kSectorBits;
-  uint64_t count = std::max<uint64_t>(access.sectors, 1);
-  if (last - first >= count) return fetch_spread(first, last, count, l1, l2);
-  Missing missing;
-  uint64_t line = first >> kSectorsBits;
-  uint64_t last_line = last >> kSectorsBits;
-  uint32_t sectors = 0xfu << (first & (kSectorsPerLine - 1)) & 0xf;
-  uint32_t last_sectors = 0xfu >> (kSectorsPerLine - 1 - (last & (kSectorsPerLine - 1)));
-  LineCache::Place place;
-  if (l1 != nullptr) place = l1->place_of(line);
-  LineCache::Place l2_place = l2.place_of(line);
-  for (; line < last_line; ++line) {
-    missing.fetch(l1, place, l2, l2_place, sectors);
-    sectors = 0xf;
-    if (l1 != nullptr) l1->advance(place);
-    l2.advance(l2_place);
-  }
-  missing.fetch(l1, place, l2, l2_place, sectors & last_sectors);
-  return missing;
-}
-
 }  // namespace
 
 struct Resources::State {
@@ -169,7 +99,7 @@ struct Resources::State {
                           RateServer& unit);
   Charge remote_store_to(int from, int to, Sm& sm, Time t, const MemoryAccess& access,
                          RateServer& unit);
-  Charge pinned(Device& device, Sm& sm, Time t, const MemoryAccess& access, RateServer& unit);
+  Charge pinned(Device& device, Time t, const MemoryAccess& access, RateServer& unit);
 };
 
 Resources::State::State(const Profile& p)
@@ -321,8 +251,8 @@ Resources::Charge Resources::State::remote_store_to(int from, int to, Sm& sm, Ti
   return charge;
 }
 
-Resources::Charge Resources::State::pinned(Device& device, Sm& sm, Time t,
-                                           const MemoryAccess& access, RateServer& unit) {
+Resources::Charge Resources::State::pinned(Device& device, Time t, const MemoryAccess& access,
+                                           RateServer& unit) {
   uint64_t bytes = bytes_of(access);
   Charge charge;
   charge.issued = unit.pass(t, bytes);
@@ -401,7 +331,7 @@ Resources::Charge Resources::access(int device, uint32_t sm_index, Time t,
 Resources::Charge Resources::State::reach(int device, Sm& sm, Time t, const MemoryAccess& access,
                                           RateServer& unit) {
   Device& self = devices[static_cast<size_t>(device)];
-  if (access.target == MemoryAccess::Target::kPinned) return pinned(self, sm, t, access, unit);
+  if (access.target == MemoryAccess::Target::kPinned) return pinned(self, t, access, unit);
   bool is_load = access.kind == Kind::kLoad || access.kind == Kind::kNone;
   if (access.device == device || access.device == MemoryAccess::kNoDevice) {
     return is_load ? local_load(self, sm, t, access, unit) : local_store(self, sm, t, access, unit);
@@ -427,9 +357,14 @@ Resources::Charge Resources::bulk(int device, uint32_t sm_index, Time t,
 Time Resources::within_cluster(int device, uint32_t from_sm, uint32_t to_sm, Time t,
                                uint64_t bytes) {
   State& state = *state_;
-  Time sent = state.sm_of(device, from_sm).port_out.pass(t, bytes);
-  Time taken = state.sm_of(device, to_sm).port_in.pass(t, bytes);
-  return std::max(sent, taken) + state.cluster;
+  Sm& from = state.sm_of(device, from_sm);
+  Sm& to = state.sm_of(device, to_sm);
+  if (!state.profile.device.has_clusters()) {
+    return std::max(from.port_out.pass(t, bytes), to.port_in.pass(t, bytes)) + state.cluster;
+  }
+  Time passed = from.cluster.pass(t, bytes);
+  if (&to != &from) passed = std::max(passed, to.cluster.pass(t, bytes));
+  return passed + state.cluster;
 }
 
 Resources::Charge Resources::multicast(int device, uint32_t sm_index, Time t,
