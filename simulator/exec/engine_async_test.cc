@@ -248,7 +248,9 @@ TEST_P(EngineAsync, LanesCopyWithZeroFill) {
     EXPECT_EQ(out[i], a[i]);
     EXPECT_EQ(out[512 + i], at < lane % 17 ? a[i] : 0) << i;
     EXPECT_EQ(out[1024 + i], lane % 2 == 0 ? a[i] : 0) << i;
-    if (at < 8) EXPECT_EQ(out[1536 + i], a[i + 8]);
+    if (at < 8) {
+      EXPECT_EQ(out[1536 + i], a[i + 8]);
+    }
   }
 }
 
@@ -348,6 +350,91 @@ TEST_P(EngineAsync, CopiesAreChecked) {
     EXPECT_EQ(only_finding(rig).kind, one.kind) << one.body;
     EXPECT_THAT(only_finding(rig).detail, HasSubstr(one.text));
   }
+}
+
+// The blocks of a cluster tell each other. %r20: the barrier, %r21: the tile, of the other block of
+// two.
+constexpr char kOther[] = R"(
+  mov.u32 %r4, %ctaid.x; xor.b32 %r5, %r4, 1;
+  mapa.shared::cluster.u32 %r20, %r2, %r5; mapa.shared::cluster.u32 %r21, %r3, %r5;
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 mbarrier.init.shared::cta.b64 [%r2], 1;
+  @%p1 fence.mbarrier_init.release.cluster;
+  barrier.cluster.arrive; barrier.cluster.wait;
+  mad.lo.u32 %r6, %r4, 32, %r1; mul.wide.u32 %rd4, %r6, 4; add.s64 %rd0, %rd1, %rd4;
+)";
+constexpr char kLeaveTogether[] = "\n  barrier.cluster.arrive; barrier.cluster.wait;";
+
+TEST_P(EngineAsync, BlocksOfAClusterSendToEachOther) {
+  const std::string sends[] = {
+      // Stores of registers.
+      R"(shl.b32 %r7, %r1, 2; add.u32 %r8, %r21, %r7;
+  @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 128;
+  st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r8], %r9, [%r20];)",
+      // Own shared memory to the other's.
+      R"(shl.b32 %r7, %r1, 2; add.u32 %r8, %r3, %r7; st.shared.u32 [%r8+256], %r9;
+  fence.proxy.async.shared::cta; bar.sync 0;
+  @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 128;
+  add.u32 %r8, %r3, 256;
+  @%p1 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r21], [%r8], 128, [%r20];)",
+      // A plain store, and an arrival at the other's barrier.
+      R"(shl.b32 %r7, %r1, 2; add.u32 %r8, %r21, %r7;
+  st.shared::cluster.u32 [%r8], %r9;
+  bar.warp.sync 0xffffffff;
+  @%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20];)",
+  };
+  for (const std::string& send : sends) {
+    EngineRig rig(kernel(std::string(kOther) + "mad.lo.u32 %r9, %r4, 1000, %r1;\n" + send +
+                         wait(0, "w") + "shl.b32 %r7, %r1, 2; add.u32 %r8, %r3, %r7;\n" +
+                         "ld.shared.u32 %r10, [%r8]; st.global.u32 [%rd0], %r10;" + kLeaveTogether),
+                  GetParam());
+    auto* out = rig.buffer<uint32_t>(0, 64);
+    rig.launch("k", 0, {.blocks = 2, .cluster = 2}, {address_of(out), 0, 0});
+    rig.run();
+    EXPECT_EQ(rig.running(), 0);
+    ASSERT_TRUE(rig.engine().findings().empty()) << rig.engine().findings()[0].detail;
+    for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], (1 - i / 32) * 1000 + i % 32) << send;
+  }
+}
+
+TEST_P(EngineAsync, OneCopyReachesSeveralBlocks) {
+  EngineRig rig(kernel(std::string(kOther) + R"(
+  mov.u16 %h1, 11; mov.u32 %r7, %cluster_ctarank;
+  setp.ne.u32 %p2, %r7, 2; and.pred %p2, %p2, %p1;
+  @%p2 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 128;
+  setp.eq.u32 %p3, %r7, 1; and.pred %p3, %p3, %p1;
+  @%p3 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r3], [%rd2], 128, [%r2], %h1;
+  setp.eq.u32 %p4, %r7, 2;
+  @%p4 bra out;
+)" + wait(0, "w") + R"(
+  shl.b32 %r7, %r1, 2; add.u32 %r8, %r3, %r7;
+  ld.shared.u32 %r10, [%r8]; st.global.u32 [%rd0], %r10;
+out:)" + kLeaveTogether),
+                GetParam());
+  auto* out = rig.buffer<uint32_t>(0, 128);
+  auto* a = rig.buffer<uint32_t>(0, 32);
+  for (uint32_t i = 0; i < 32; ++i) a[i] = 7 * i + 1;
+  rig.launch("k", 0, {.blocks = 4, .cluster = 4}, {address_of(out), address_of(a), 0});
+  rig.run();
+  EXPECT_EQ(rig.running(), 0);
+  ASSERT_TRUE(rig.engine().findings().empty()) << rig.engine().findings()[0].detail;
+  for (uint32_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], i / 32 == 2 ? 0 : 7 * (i % 32) + 1) << i;
+}
+
+TEST_P(EngineAsync, SendingToABlockThatEndsIsAFinding) {
+  // Block 1 is sent to, and does not wait.
+  EngineRig rig(kernel(std::string(kOther) + R"(
+  setp.eq.u32 %p2, %r4, 1;
+  @%p2 bra end;
+  st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r21], %r1, [%r20];
+  nanosleep.u32 100000;
+  @%p1 st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r21], %r1, [%r20];
+end:)"),
+                GetParam());
+  rig.launch("k", 0, {.blocks = 2, .cluster = 2}, {0, 0, 0});
+  rig.run();
+  EXPECT_EQ(rig.running(), 0);
+  EXPECT_THAT(only_finding(rig).detail, HasSubstr("has ended"));
 }
 
 }  // namespace
