@@ -25,6 +25,7 @@ bool load_simulator_api() {
   return find("commbench_sim_control_wait", api.control_wait) &&
          find("commbench_sim_allgather", api.allgather) &&
          find("commbench_sim_barrier", api.barrier) &&
+         find("commbench_sim_exchange_fds", api.exchange_fds) &&
          find("commbench_sim_sym_alloc", api.sym_alloc) && find("commbench_sim_relax", api.relax);
 }
 
@@ -64,9 +65,10 @@ cb_status cb_barrier(cb_context* context) {
   return static_cast<cb_status>(simulator_api().barrier());
 }
 
-cb_status cb_exchange_fds(cb_context* context, int, int*) {
-  // The simulator exports no descriptors yet that could be passed.
-  return context->in_step ? CB_ERR_PHASE : CB_ERR_UNSUPPORTED;
+cb_status cb_exchange_fds(cb_context* context, int fd, int* received) {
+  if (context->in_step) return CB_ERR_PHASE;
+  return static_cast<cb_status>(
+      simulator_api().exchange_fds(fd, received, context->job.world_size));
 }
 
 cb_status cb_sym_alloc(cb_context* context, size_t bytes, cb_span* span) {

@@ -22,6 +22,7 @@ struct SimulatorApi {
   uint32_t (*control_wait)(uint32_t finished_phase, int32_t status, const char* error) = nullptr;
   int32_t (*allgather)(const void* send, void* receive, size_t bytes, int world_size) = nullptr;
   int32_t (*barrier)() = nullptr;
+  int32_t (*exchange_fds)(int fd, int* received, int world_size);
   int32_t (*sym_alloc)(size_t bytes, int world_size, uint64_t* addresses,
                        uint64_t* multicast) = nullptr;
   void (*relax)() = nullptr;

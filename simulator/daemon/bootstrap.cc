@@ -7,7 +7,8 @@
 
 namespace cb::sim {
 
-void Bootstrap::join(Call& call, uint64_t bytes, const char* what) {
+void Bootstrap::join(Call& call, uint64_t bytes, const char* what,
+                     const std::function<void()>& fill) {
   if (call.cluster.job != nullptr && call.cluster.job->forbids_bootstrap(call.process.rank)) {
     return call.fail(kCbPhase);
   }
@@ -18,6 +19,7 @@ void Bootstrap::join(Call& call, uint64_t bytes, const char* what) {
   entry.op = call.request.op;
   entry.bytes = bytes;
   entry.payload.assign(call.payload.begin(), call.payload.end());
+  if (fill) fill();
   BlockedCall blocked;
   blocked.what = what;
   call.wait(std::move(blocked));
@@ -33,6 +35,33 @@ void Bootstrap::barrier(Call& call) { join(call, 0, "waits for other ranks in cb
 
 void Bootstrap::sym_alloc(Call& call) {
   join(call, call.arg(0), "waits for other ranks in cb_sym_alloc");
+}
+
+void Bootstrap::exchange_fds(Call& call) {
+  Entry& entry = entries_[static_cast<size_t>(call.process.rank)];
+  join(call, 0, "waits for other ranks in cb_exchange_fds", [&] {
+    if (call.arg(0) == 0) return;
+    UniqueFd fd = call.fd < 0 ? UniqueFd() : call.cluster.virtual_memory.another(call.fd);
+    entry.is_invalid = !fd;
+    entry.fd = std::make_shared<UniqueFd>(std::move(fd));
+  });
+}
+
+int Bootstrap::pass_on(const Cluster& cluster, std::vector<Answer>& answers) const {
+  for (const Entry& entry : entries_) {
+    if (entry.is_invalid) return kCbInvalid;
+  }
+  for (size_t to = 0; to < answers.size(); ++to) {
+    answers[to].payload.resize(entries_.size());
+    for (size_t from = 0; from < entries_.size(); ++from) {
+      bool is_near = cluster.node_of_rank(static_cast<int>(from)) ==
+                     cluster.node_of_rank(static_cast<int>(to));
+      if (entries_[from].fd == nullptr || !is_near) continue;
+      answers[to].payload[from] = std::byte{1};
+      answers[to].fds.push_back(entries_[from].fd);
+    }
+  }
+  return kCbOk;
 }
 
 int Bootstrap::gather(std::vector<Answer>& answers) const {
@@ -110,6 +139,8 @@ void Bootstrap::complete(Cluster& cluster) {
     status = gather(answers);
   } else if (first.op == Op::kSymAlloc) {
     status = allocate(cluster, answers);
+  } else if (first.op == Op::kExchangeFds) {
+    status = pass_on(cluster, answers);
   }
   release_all(cluster, status, answers);
 }

@@ -97,7 +97,9 @@ void finish_call(Cluster& cluster, HostThread& thread, const Answer& answer,
   reply.results[5] =
       cluster.engine.output_bytes(thread.process->rank) + thread.process->output.size();
   // A host that does not take its reply is noticed when its connection is read.
-  thread.connection.send(reply, answer.payload, fds);
+  std::vector<int> all(fds.begin(), fds.end());
+  for (const auto& fd : answer.fds) all.push_back(fd->get());
+  thread.connection.send(reply, answer.payload, all);
 }
 
 }  // namespace cb::sim

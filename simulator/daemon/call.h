@@ -20,13 +20,15 @@ class Call {
         thread(thread_),
         process(*thread_.process),
         request(message.request),
-        payload(message.payload) {}
+        payload(message.payload),
+        fd(message.fd.get()) {}
 
   Cluster& cluster;
   HostThread& thread;
   HostProcess& process;
   const Request& request;
   std::span<const std::byte> payload;
+  const int fd;  ///< that came along; -1: none
 
   uint64_t arg(int at) const { return request.args[at]; }
   bool has_flag(CopyFlag flag) const { return (request.flags & flag) != 0; }

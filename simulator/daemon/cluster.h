@@ -12,6 +12,7 @@
 #include "simulator/daemon/host_process.h"
 #include "simulator/daemon/ipc.h"
 #include "simulator/daemon/module_cache.h"
+#include "simulator/daemon/virtual_memory.h"
 #include "simulator/exec/engine.h"
 #include "simulator/memory/address_space.h"
 #include "simulator/timing/profile.h"
@@ -31,6 +32,7 @@ struct Cluster {
   Engine engine;
   ModuleCache modules;
   IpcTokens ipc;
+  VirtualMemory virtual_memory;
   Bootstrap bootstrap;
   std::vector<std::unique_ptr<HostProcess>> processes;  ///< by rank; nullptr: not connected yet
   std::vector<std::unique_ptr<HostProcess>> retired;    ///< whose callbacks may still come

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/socket.h"
 
 namespace cb::sim {
@@ -14,13 +15,30 @@ namespace {
 /// Room for one message, and one byte by which a longer one is known.
 constexpr size_t kBufferBytes = sizeof(Request) + kMaxPayloadBytes + 1;
 
-ssize_t receive_some(int fd, std::vector<std::byte>& buffer) {
+/// `passed` gets the descriptor that came along, if one did. There is room for one: the kernel
+/// drops others.
+ssize_t receive_some(int fd, std::vector<std::byte>& buffer, UniqueFd& passed) {
+  iovec part{buffer.data(), buffer.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
   ssize_t got;
   do {
-    got = recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    header.msg_control = control;
+    header.msg_controllen = CMSG_LEN(sizeof(int));
+    got = recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     // A host that closes with a reply unread resets the connection. The reset is reported once,
     // before what the host had sent until then.
   } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
+  if (got < 0) return got;
+  const cmsghdr* rights = CMSG_FIRSTHDR(&header);
+  if (rights != nullptr && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS &&
+      rights->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int number;
+    std::memcpy(&number, CMSG_DATA(rights), sizeof number);
+    passed.reset(number);
+  }
   return got;
 }
 
@@ -41,11 +59,11 @@ void Connection::drop_host_end() {
 
 Received Connection::receive(Message& message) {
   thread_local std::vector<std::byte> buffer(kBufferBytes);
-  // No control buffer: the kernel drops descriptors that a host sends along.
-  ssize_t got = receive_some(fd_.get(), buffer);
+  message.fd.reset();
+  ssize_t got = receive_some(fd_.get(), buffer, message.fd);
   // Linux looks for the end after it looked for messages, so a goodbye that comes between the two
   // is reported as an end without one. It is there when asked for again.
-  if (got == 0) got = receive_some(fd_.get(), buffer);
+  if (got == 0) got = receive_some(fd_.get(), buffer, message.fd);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Received::kNothing;
   if (got <= 0) return Received::kClosed;
   auto bytes = static_cast<size_t>(got);
@@ -69,7 +87,8 @@ bool Connection::send(const Reply& reply, std::span<const std::byte> payload,
   msghdr header{};
   header.msg_iov = parts;
   header.msg_iovlen = payload.empty() ? 1 : 2;
-  alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxReplyFds * sizeof(int))] = {};
+  CB_CHECK(fds.size() <= kMaxReplyFds, "more descriptors than a reply carries");
   if (!fds.empty()) {
     header.msg_control = control;
     header.msg_controllen = CMSG_SPACE(fds.size_bytes());

@@ -16,6 +16,7 @@ namespace cb::sim {
 struct Message {
   Request request;
   std::vector<std::byte> payload;
+  UniqueFd fd;  ///< that came along; the first one
 };
 
 enum class Received { kMessage, kNothing, kClosed, kMalformed };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstring>
 
 #include "base/text.h"
@@ -49,6 +50,10 @@ AccessFault check_range(Cluster& cluster, const HostProcess& process, uint64_t a
                         uint64_t bytes, bool write) {
   const Allocation* found = cluster.memory.find(address);
   int device = found == nullptr ? cluster.device_of_rank(process.rank) : found->device;
+  if (found != nullptr && found->by_access) {
+    uint64_t allowed = write ? found->writers : found->readers;
+    if (allowed != 0) device = std::countr_zero(allowed);
+  }
   Access access = cluster.memory.check(address, bytes, {process.rank, device}, write);
   // The host writes __constant__ variables this way.
   if (access.fault == AccessFault::kReadOnly) return AccessFault::kNone;

@@ -38,6 +38,7 @@ struct Answer {
   int status = 0;
   uint64_t results[5] = {};
   std::vector<std::byte> payload;
+  std::vector<std::shared_ptr<UniqueFd>> fds;  ///< that go along
 };
 
 enum class ThreadState : uint8_t {

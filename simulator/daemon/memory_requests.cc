@@ -81,7 +81,8 @@ void pointer_info(Call& call) {
   Answer answer;
   answer.results[0] = static_cast<uint64_t>(PointerKind::kUnknown);
   bool is_visible =
-      found != nullptr && found->alive &&
+      found != nullptr && found->alive && found->kind != Allocation::Kind::kReserved &&
+      found->kind != Allocation::Kind::kPhysical &&
       (found->rank == call.process.rank || cluster.memory.granted(found->base, call.process.rank));
   if (is_visible) {
     bool is_pinned = found->kind == Allocation::Kind::kPinned;
@@ -136,6 +137,7 @@ void device_reset(Call& call) {
       cluster.memory.set_peer_access(process.rank, peer, device, false);
     }
     forget_instances(process, device);
+    cluster.virtual_memory.release_rank(process.rank, device);
     cluster.memory.free_all(process.rank, device);
   };
 }

@@ -9,6 +9,7 @@
 #include "simulator/daemon/report.h"
 #include "simulator/daemon/streams.h"
 #include "simulator/daemon/thread_requests.h"
+#include "simulator/daemon/virtual_memory_requests.h"
 
 namespace cb::sim {
 namespace {
@@ -24,6 +25,7 @@ void control_wait(Call& call) {
 void allgather(Call& call) { call.cluster.bootstrap.allgather(call); }
 void barrier(Call& call) { call.cluster.bootstrap.barrier(call); }
 void sym_alloc(Call& call) { call.cluster.bootstrap.sym_alloc(call); }
+void exchange_fds(Call& call) { call.cluster.bootstrap.exchange_fds(call); }
 
 struct Operation {
   Op op;
@@ -43,6 +45,7 @@ constexpr Operation kOperations[] = {
     {Op::kAllgather, "allgather", allgather},
     {Op::kBarrier, "barrier", barrier},
     {Op::kSymAlloc, "sym_alloc", sym_alloc},
+    {Op::kExchangeFds, "exchange_fds", exchange_fds},
     {Op::kThreadWake, "thread_wake", thread_wake},
     {Op::kKernelOutput, "kernel_output", kernel_output},
     {Op::kModuleLoad, "module_load", module_load},
@@ -58,6 +61,23 @@ constexpr Operation kOperations[] = {
     {Op::kIpcGetMem, "ipc_get_mem", ipc_get_memory},
     {Op::kIpcOpenMem, "ipc_open_mem", ipc_open_memory},
     {Op::kIpcCloseMem, "ipc_close_mem", ipc_close_memory},
+    {Op::kMemCreate, "mem_create", mem_create},
+    {Op::kMemRelease, "mem_release", mem_release},
+    {Op::kMemReserve, "mem_reserve", mem_reserve},
+    {Op::kMemUnreserve, "mem_unreserve", mem_unreserve},
+    {Op::kMemMap, "mem_map", mem_map},
+    {Op::kMemUnmap, "mem_unmap", mem_unmap},
+    {Op::kMemSetAccess, "mem_set_access", mem_set_access},
+    {Op::kMemGetAccess, "mem_get_access", mem_get_access},
+    {Op::kMemRetain, "mem_retain", mem_retain},
+    {Op::kMemProperties, "mem_properties", mem_properties},
+    {Op::kMemExport, "mem_export", mem_export},
+    {Op::kMemImport, "mem_import", mem_import},
+    {Op::kMulticastCreate, "multicast_create", multicast_create},
+    {Op::kMulticastAdd, "multicast_add", multicast_add},
+    {Op::kMulticastBind, "multicast_bind", multicast_bind},
+    {Op::kMulticastBindAddress, "multicast_bind_address", multicast_bind_address},
+    {Op::kMulticastUnbind, "multicast_unbind", multicast_unbind},
     {Op::kDeviceReset, "device_reset", device_reset},
     {Op::kStreamCreate, "stream_create", stream_create},
     {Op::kStreamDestroy, "stream_destroy", stream_destroy},

@@ -198,6 +198,7 @@ struct EngineState {
   void queue_deadlines(Warp& warp);
   void forget_watches(Group& group);
   void written(uint64_t lo, uint64_t hi, Time time);
+  void written_at_home(uint64_t lo, uint64_t hi, Time time);
   void host_may_have_written();
 
   // stores.cc

@@ -131,6 +131,10 @@ void EngineState::park(Context& c, bool has_deadline) {
   group.state = GroupState::kParked;
   group.park_id = next_park++;
   group.watches = group.recorder->reads();
+  // Whoever writes may know the memory by another address.
+  if (memory.has_mappings()) {
+    for (Watch& watch : group.watches) watch.address = memory.home_of(watch.address);
+  }
   group.now = c.now;
   group.deadline = 0;
   group.watches_pinned = false;
@@ -202,6 +206,18 @@ void EngineState::queue_deadlines(Warp& warp) {
 }
 
 void EngineState::written(uint64_t lo, uint64_t hi, Time time) {
+  if (!memory.has_mappings()) return written_at_home(lo, hi, time);
+  while (lo < hi) {
+    const Allocation* found = memory.find(lo);
+    bool is_mapped = found != nullptr && found->kind == Allocation::Kind::kMapped;
+    uint64_t end = is_mapped ? std::min(hi, found->end()) : hi;
+    uint64_t home = is_mapped ? found->home + (lo - found->base) : lo;
+    written_at_home(home, home + (end - lo), time);
+    lo = end;
+  }
+}
+
+void EngineState::written_at_home(uint64_t lo, uint64_t hi, Time time) {
   if (lo >= hi) return;
   if (hi - lo <= kFilteredBytes) {
     bool maybe = false;

@@ -165,6 +165,7 @@ void EngineState::apply_store(uint64_t index) {
     auto lane = static_cast<size_t>(std::countr_zero(left));
     const Allocation* allocation = memory.find(writes.addresses[lane]);
     if (allocation == nullptr || !allocation->alive) continue;
+    if (allocation->kind == Allocation::Kind::kReserved) continue;
     std::memcpy(reinterpret_cast<void*>(writes.addresses[lane]), writes.data[lane].data(),
                 writes.bytes);
   }

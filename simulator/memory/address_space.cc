@@ -3,13 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bitset>
-#include <deque>
-#include <set>
-#include <unordered_map>
 
 #include "base/check.h"
-#include "simulator/memory/pages.h"
+#include "simulator/memory/address_space_state.h"
 
 namespace cb::sim {
 namespace {
@@ -57,6 +53,12 @@ const char* kind_name(Allocation::Kind kind) {
       return "variable";
     case Allocation::Kind::kMulticast:
       return "multicast address";
+    case Allocation::Kind::kPhysical:
+      return "physical memory";
+    case Allocation::Kind::kReserved:
+      return "reserved addresses without a mapping";
+    case Allocation::Kind::kMapped:
+      return "mapped memory";
   }
   return "memory";
 }
@@ -89,30 +91,6 @@ const char* to_string(AccessFault fault) {
   }
   return "refused";
 }
-
-struct AddressSpace::Arena {
-  uint64_t next = 0;
-  uint64_t end = 0;
-  uint64_t pinned_bytes = 0;
-  uint32_t living = 0;
-  /// In order of address. Pointers stay valid.
-  std::vector<std::unique_ptr<Allocation>> allocations;
-  std::deque<Allocation*> dead;  ///< in the order of their deaths
-};
-
-struct AddressSpace::Permissions {
-  MemoryQuota quota;
-  int num_ranks = 0;
-  int num_devices = 0;
-  int devices_per_node = 0;
-  std::vector<uint64_t> used_bytes;  ///< of each device
-  std::unordered_map<uint64_t, std::bitset<kMaxRanks>> granted;
-  std::set<std::tuple<int, int, int>> peers;  ///< rank, device, peer
-  WindowPages pages;
-  ResidentMeter meter;
-  uint64_t allocated_since_look = 0;
-  uint64_t resident = 0;
-};
 
 AddressSpace::AddressSpace(int num_ranks, int num_devices, uint64_t device_bytes,
                            const MemoryQuota& quota)
@@ -154,14 +132,15 @@ Allocation* AddressSpace::recycle(Arena& arena, uint64_t reserved, uint64_t alig
     Allocation* dead = arena.dead[i];
     if (dead->reserved < reserved || dead->base % align != 0) continue;
     arena.dead.erase(arena.dead.begin() + static_cast<std::ptrdiff_t>(i));
+    if (last_found_ == dead) last_found_ = nullptr;
     return dead;
   }
   return nullptr;
 }
 
-Allocation* AddressSpace::place(Arena& arena, Allocation wanted) {
-  bool pages = is_pinned(wanted) || wants_huge_pages(wanted);
-  uint64_t align = pages ? kPage : kAlign;
+Allocation* AddressSpace::place(Arena& arena, Allocation wanted, uint64_t align) {
+  bool pages = is_pinned(wanted) || wants_huge_pages(wanted) || align >= kPage;
+  align = std::max(align, pages ? kPage : kAlign);
   // A mapping of its own shares no page with the next allocation.
   wanted.reserved = (pages ? whole_pages(wanted.bytes) : round_up(wanted.bytes, kAlign)) + kGuard;
   wanted.base = round_up(arena.next, align);
@@ -179,6 +158,12 @@ Allocation* AddressSpace::place(Arena& arena, Allocation wanted) {
   }
   ++arena.living;
   return made;
+}
+
+void AddressSpace::withdraw(Arena& arena, Allocation& made) {
+  made.alive = false;
+  --arena.living;
+  arena.dead.push_back(&made);
 }
 
 const Allocation* AddressSpace::allocate(const Request& request) {
@@ -219,9 +204,7 @@ const Allocation* AddressSpace::allocate_pinned(int rank, int device, uint64_t b
       arena, {.bytes = bytes, .kind = Allocation::Kind::kPinned, .rank = rank, .device = device});
   if (made == nullptr) return nullptr;
   if (!permissions_->pages.map_file(made->base, whole_pages(bytes), file.get())) {
-    made->alive = false;
-    --arena.living;
-    arena.dead.push_back(made);
+    withdraw(arena, *made);
     return nullptr;
   }
   arena.pinned_bytes += whole_pages(bytes);
@@ -263,8 +246,12 @@ void AddressSpace::release(Allocation& allocation) {
   --arena.living;
   arena.dead.push_back(&allocation);
   permissions_->granted.erase(allocation.base);
-  if (allocation.kind == Allocation::Kind::kMulticast) return;
-  bool special = is_pinned(allocation) || wants_huge_pages(allocation);
+  if (allocation.kind == Allocation::Kind::kMulticast ||
+      allocation.kind == Allocation::Kind::kReserved) {
+    return;
+  }
+  bool special = is_pinned(allocation) || wants_huge_pages(allocation) ||
+                 allocation.kind == Allocation::Kind::kPhysical;
   uint64_t bytes = special ? whole_pages(allocation.bytes) : allocation.bytes;
   permissions_->pages.discard(allocation.base, bytes, special);
   if (is_pinned(allocation)) {
@@ -278,7 +265,8 @@ void AddressSpace::free_all(int rank, int device) {
   for (auto& allocation : arenas_[static_cast<size_t>(rank)]->allocations) {
     bool is_ours = allocation->kind == Allocation::Kind::kDevice ||
                    allocation->kind == Allocation::Kind::kPinned ||
-                   allocation->kind == Allocation::Kind::kModule;
+                   allocation->kind == Allocation::Kind::kModule ||
+                   (allocation->kind == Allocation::Kind::kReserved && device < 0);
     if (!allocation->alive || !is_ours) continue;
     if (device >= 0 && allocation->device != device) continue;
     release(*allocation);
@@ -302,12 +290,18 @@ const Allocation* AddressSpace::preceding(uint64_t address) const {
       all.begin(), all.end(), address,
       [](uint64_t wanted, const auto& allocation) { return wanted < allocation->base; });
   if (after == all.begin()) return nullptr;
-  last_found_ = std::prev(after)->get();
-  return last_found_;
+  const Allocation* found = std::prev(after)->get();
+  if (found->kind == Allocation::Kind::kReserved && found->alive) return part_at(address, found);
+  last_found_ = found;
+  return found;
 }
 
-bool AddressSpace::may_access(const Allocation& allocation, Accessor accessor) const {
+bool AddressSpace::may_access(const Allocation& allocation, Accessor accessor, bool write) const {
   bool is_own = allocation.rank == accessor.rank;
+  if (allocation.by_access) {
+    uint64_t allowed = write ? allocation.writers : allocation.readers;
+    return is_own && (allowed >> accessor.device & 1) != 0;
+  }
   if (is_own && allocation.device == accessor.device) return true;
   if (is_pinned(allocation)) return is_own;
   int per_node = permissions_->devices_per_node;
@@ -331,18 +325,29 @@ Access AddressSpace::check(uint64_t address, uint64_t bytes, Accessor accessor, 
   }
   Access access{.lo = found->base, .hi = found->end(), .allocation = found};
   bool is_multicast = found->kind == Allocation::Kind::kMulticast;
+  if (found->kind == Allocation::Kind::kMapped && end > found->end()) {
+    access.hi = end_of_parts(*found, end, accessor, write);
+  }
   if (!found->alive) {
     access.fault = AccessFault::kUseAfterFree;
-  } else if (end > found->end()) {
+  } else if (found->kind == Allocation::Kind::kReserved ||
+             found->kind == Allocation::Kind::kPhysical) {
+    access.fault = AccessFault::kUnmapped;
+  } else if (end > access.hi) {
     access.fault = AccessFault::kOutOfBounds;
   } else if (is_multicast != multicast) {
     access.fault = AccessFault::kMulticast;
+  } else if (found->by_access && !may_access(*found, accessor, write)) {
+    access.fault = AccessFault::kNotPermitted;
+  } else if (is_multicast && found->by_access) {
+    // Until every device has bound memory there, the address stands for nothing.
+    if (found->members.empty()) access.fault = AccessFault::kUnmapped;
   } else if (is_multicast) {
     for (uint64_t member : found->members) {
       Access one = check(member + (address - found->base), bytes, accessor, write);
       if (one.fault != AccessFault::kNone) access.fault = one.fault;
     }
-  } else if (!may_access(*found, accessor)) {
+  } else if (!may_access(*found, accessor, write)) {
     access.fault = AccessFault::kNotPermitted;
   } else if (!found->open) {
     access.fault = AccessFault::kClosed;

@@ -42,6 +42,9 @@ struct Allocation {
     kSymmetric,  ///< cb_sym_alloc
     kModule,     ///< a __device__ or __constant__ variable
     kMulticast,  ///< an address that stands for one allocation on each of several devices
+    kPhysical,   ///< cuMemCreate: where the bytes are; programs reach them through mappings only
+    kReserved,   ///< cuMemAddressReserve: addresses where nothing is mapped
+    kMapped,     ///< cuMemMap: a part of a reservation that shows physical memory
   };
   uint64_t base = 0;
   uint64_t bytes = 0;     ///< exact; accesses at base + bytes are out of bounds
@@ -54,6 +57,10 @@ struct Allocation {
   bool constant = false;          ///< kernels may not write it
   std::string label;              ///< "input 0", "variable table"; empty: by kind
   std::vector<uint64_t> members;  ///< kMulticast: base of each device's copy
+  uint64_t home = 0;              ///< kMapped: address of the physical memory that is seen at base
+  bool by_access = false;         ///< mapped by cuMemMap: the two masks say who may touch it
+  uint64_t readers = 0;           ///< bit d: kernels of `rank` on device d of the cluster may read
+  uint64_t writers = 0;           ///< as `readers`
 
   uint64_t end() const { return base + bytes; }
 };
@@ -140,6 +147,27 @@ class AddressSpace {
   /// call all devices are on one node.
   void set_devices_per_node(int devices_per_node);
 
+  /// Virtual memory management. Physical memory has a home address, which no program reaches; what
+  /// is mapped at several addresses is one memory. These calls keep the addresses; what a program
+  /// may ask for is decided by daemon/virtual_memory.h.
+  /// nullptr: the device or a quota is full.
+  const Allocation* allocate_physical(int rank, int device, uint64_t bytes);
+  void release_physical(uint64_t home);
+  /// `align` is a power of two. nullptr: the rank's addresses are used up.
+  const Allocation* reserve(int rank, uint64_t bytes, uint64_t align);
+  /// Nothing may be mapped there.
+  void unreserve(uint64_t base);
+  /// Shows `part.home` (of kMapped) or `part.members` (of kMulticast) at part.base inside a
+  /// reservation; nothing may be mapped there. False: the host has no room for more mappings.
+  bool map(const Allocation& part);
+  /// Takes all parts in [lo, hi) away; none may reach beyond it.
+  void unmap(uint64_t lo, uint64_t hi);
+  /// Who may touch the parts in [lo, hi).
+  void set_access(uint64_t lo, uint64_t hi, uint64_t readers, uint64_t writers);
+  /// Where the byte at `address` really is: the same for all addresses at which it is mapped.
+  uint64_t home_of(uint64_t address) const;
+  bool has_mappings() const;
+
   /// Changes whenever something that was allowed stops being so.
   uint32_t epoch() const { return epoch_; }
 
@@ -163,14 +191,22 @@ class AddressSpace {
   struct Permissions;
 
   bool within_quota(const Arena& arena, uint64_t bytes);
-  /// Gives `wanted` an address; nullptr when the arena is used up.
-  Allocation* place(Arena& arena, Allocation wanted);
+  /// Gives `wanted` an address that is a multiple of `align` at least; nullptr when the arena is
+  /// used up.
+  Allocation* place(Arena& arena, Allocation wanted, uint64_t align = 0);
+  /// Undoes `place`: the host has no pages for it.
+  void withdraw(Arena& arena, Allocation& made);
   /// A dead allocation with room for `reserved` bytes, for another life.
   Allocation* recycle(Arena& arena, uint64_t reserved, uint64_t align);
   void release(Allocation& allocation);
   /// The allocation with the highest base that is not above `address`, in its arena.
   const Allocation* preceding(uint64_t address) const;
-  bool may_access(const Allocation& allocation, Accessor accessor) const;
+  bool may_access(const Allocation& allocation, Accessor accessor, bool write) const;
+  /// The mapped part that holds `address`; `reservation` when none does.
+  const Allocation* part_at(uint64_t address, const Allocation* reservation) const;
+  /// Where the mapped parts end that follow `first` without a gap and that `accessor` may touch;
+  /// looks no farther than `end`.
+  uint64_t end_of_parts(const Allocation& first, uint64_t end, Accessor accessor, bool write) const;
 
   uint32_t epoch_ = 1;
   uint64_t device_bytes_ = 0;

@@ -342,5 +342,81 @@ TEST(ScratchSpaceTest, TheQuotaIsExact) {
   EXPECT_NE(scratch.allocate(1), 0u);
 }
 
+/// Two pages of physical memory and a reservation of four.
+class Mappings : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kChunk = uint64_t{2} << 20;
+  static constexpr Accessor kOwner{0, 0};
+  AddressSpace space{2, 2, uint64_t{1} << 30, MemoryQuota{}};
+  uint64_t home = space.allocate_physical(0, 0, 2 * kChunk)->base;
+  uint64_t base = space.reserve(0, 4 * kChunk, kChunk)->base;
+
+  void map(uint64_t at, uint64_t from, uint64_t bytes = kChunk) {
+    ASSERT_TRUE(space.map({.base = base + at,
+                           .bytes = bytes,
+                           .kind = Allocation::Kind::kMapped,
+                           .rank = 0,
+                           .device = 0,
+                           .home = home + from}));
+  }
+  AccessFault fault(uint64_t address, uint64_t bytes, Accessor who = kOwner, bool write = true) {
+    return space.check(address, bytes, who, write).fault;
+  }
+};
+
+TEST_F(Mappings, OneMemoryIsSeenAtEveryAddressWhereItIsMapped) {
+  map(0, 0);
+  map(2 * kChunk, 0);
+  *reinterpret_cast<uint32_t*>(base + 8) = 77;
+  EXPECT_EQ(*reinterpret_cast<uint32_t*>(base + 2 * kChunk + 8), 77u);
+  EXPECT_EQ(space.home_of(base + 2 * kChunk + 8), space.home_of(base + 8));
+  space.unmap(base, base + kChunk);
+  EXPECT_EQ(*reinterpret_cast<uint32_t*>(base + 2 * kChunk + 8), 77u);
+  EXPECT_EQ(*reinterpret_cast<uint32_t*>(base + 8), 0u);
+}
+
+TEST_F(Mappings, AMappingStartsWithoutRightsAndLosesThem) {
+  map(0, 0);
+  EXPECT_EQ(fault(base, 4), AccessFault::kNotPermitted);
+  space.set_access(base, base + kChunk, 1, 0);
+  EXPECT_EQ(fault(base, 4, kOwner, false), AccessFault::kNone);
+  EXPECT_EQ(fault(base, 4), AccessFault::kNotPermitted);
+  EXPECT_EQ(fault(base, 4, {0, 1}, false), AccessFault::kNotPermitted);
+  EXPECT_EQ(fault(base, 4, {1, 0}, false), AccessFault::kNotPermitted);
+  space.set_access(base, base + kChunk, 3, 3);
+  EXPECT_EQ(fault(base, 4, {0, 1}), AccessFault::kNone);
+  uint32_t epoch = space.epoch();
+  space.unmap(base, base + kChunk);
+  EXPECT_NE(space.epoch(), epoch);
+  EXPECT_EQ(fault(base, 4), AccessFault::kUnmapped);
+}
+
+TEST_F(Mappings, NeighboursAreOneRangeAndGapsAreNot) {
+  map(0, kChunk);
+  map(kChunk, 0);
+  map(3 * kChunk, 0);
+  space.set_access(base, base + 4 * kChunk, 1, 1);
+  EXPECT_EQ(fault(base, 2 * kChunk), AccessFault::kNone);
+  EXPECT_EQ(fault(base + kChunk, kChunk + 1), AccessFault::kOutOfBounds);
+  EXPECT_EQ(fault(base + 2 * kChunk, 4), AccessFault::kUnmapped);
+  space.set_access(base + kChunk, base + 2 * kChunk, 1, 0);
+  EXPECT_EQ(fault(base, 2 * kChunk), AccessFault::kOutOfBounds);
+}
+
+TEST_F(Mappings, PhysicalMemoryCountsUntilItIsReleasedAndIsOutOfReach) {
+  uint64_t free_bytes = space.device_bytes_free(0);
+  EXPECT_EQ(space.device_bytes_total() - free_bytes, 2 * kChunk);
+  EXPECT_EQ(fault(home, 4), AccessFault::kUnmapped);
+  space.release_physical(home);
+  EXPECT_EQ(space.device_bytes_free(0), space.device_bytes_total());
+}
+
+TEST_F(Mappings, AnEndedReservationIsKnownForWhatItWas) {
+  map(0, 0);
+  space.unmap(base, base + kChunk);
+  space.unreserve(base);
+  EXPECT_EQ(fault(base, 4), AccessFault::kUseAfterFree);
+}
+
 }  // namespace
 }  // namespace cb::sim

@@ -56,6 +56,25 @@ bool WindowPages::map_file(uint64_t base, uint64_t bytes, int fd) {
   return true;
 }
 
+bool WindowPages::map_shared(uint64_t base, uint64_t bytes) {
+  if (num_special_ >= kMaxSpecial) return false;
+  void* mapped = mmap(pointer(base), bytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (mapped == MAP_FAILED) return false;
+  madvise(mapped, bytes, MADV_DONTDUMP);
+  ++num_special_;
+  return true;
+}
+
+bool WindowPages::alias(uint64_t base, uint64_t bytes, uint64_t from) {
+  if (num_special_ >= kMaxSpecial) return false;
+  // An old size of 0 asks for a second mapping of shared pages.
+  void* mapped = mremap(pointer(from), 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, pointer(base));
+  if (mapped == MAP_FAILED) return false;
+  ++num_special_;
+  return true;
+}
+
 void WindowPages::discard(uint64_t base, uint64_t bytes, bool special) {
   if (special) {
     // A new mapping with the window's own attributes merges with what is around it.

@@ -22,8 +22,13 @@ class WindowPages {
   void prefer_huge(uint64_t base, uint64_t bytes);
   /// Puts the file's pages there. False: no room in the kernel's table of mappings.
   bool map_file(uint64_t base, uint64_t bytes, int fd);
+  /// Puts fresh pages there, which `alias` can show elsewhere, too. False as for map_file.
+  bool map_shared(uint64_t base, uint64_t bytes);
+  /// Shows the pages of [from, from + bytes), which map_shared made, at `base`, too. False as for
+  /// map_file.
+  bool alias(uint64_t base, uint64_t bytes, uint64_t from);
   /// Gives the pages of [base, base + bytes) back, which read as zero again; nothing else may lie
-  /// in them. `special`: as prefer_huge or map_file made it.
+  /// in them. `special`: as one of the calls above made it.
   void discard(uint64_t base, uint64_t bytes, bool special);
 
  private:

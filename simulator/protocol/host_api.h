@@ -19,6 +19,9 @@ int32_t commbench_sim_barrier();
 int32_t commbench_sim_sym_alloc(size_t bytes, int world_size, uint64_t* addresses,
                                 uint64_t* multicast);
 
+/// `fd` -1: none. received[r] of rank r, -1 where it gave none or is on another node.
+int32_t commbench_sim_exchange_fds(int fd, int* received, int world_size);
+
 /// cb_relax.
 void commbench_sim_relax();
 

@@ -16,6 +16,7 @@ namespace cb::sim {
 
 inline constexpr uint32_t kProtocolVersion = 1;
 inline constexpr uint32_t kMaxPayloadBytes = 65536;
+inline constexpr uint32_t kMaxReplyFds = 32;  ///< descriptors with one reply; as many as ranks
 inline constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
 
 /// Environment of a host process on the simulator: descriptors of its first thread's connection
@@ -52,6 +53,8 @@ enum class Op : uint16_t {
   kAllgather,     ///< payload: this rank's bytes. Reply payload: world_size times as many
   kBarrier,       ///< bootstrap barrier
   kSymAlloc,      ///< a0 bytes. Reply payload: u64 address per rank; r0 multicast address or 0
+  kExchangeFds,   ///< a0 1: a descriptor that kMemExport made goes along. Reply payload: for each
+                  ///< rank 1 byte, whether it gave one; those come along in the order of ranks
   kThreadWake,    ///< (1) a0 thread id of this process: ends its present or next kSleep that may be
                   ///< ended. Wakes are not counted: two before one sleep are one
   kKernelOutput,  ///< Reply payload: text that kernels of this process printed (vprintf) and that
@@ -77,6 +80,28 @@ enum class Op : uint16_t {
   kIpcGetMem,    ///< a0 address: r0, r1 token
   kIpcOpenMem,   ///< a0, a1 token, a2 device: r0 address (of the allocation)
   kIpcCloseMem,  ///< a0 address
+  // Virtual memory management. Devices are numbered on the node; errors are those of the driver
+  // API.
+  kMemCreate,        ///< a0 bytes, a1 device, a2 CUmemAllocationHandleType bits: r0 handle
+  kMemRelease,       ///< a0 handle
+  kMemReserve,       ///< a0 bytes, a1 alignment: r0 address
+  kMemUnreserve,     ///< a0 address, a1 bytes
+  kMemMap,           ///< a0 address, a1 bytes, a2 offset, a3 handle; waits until all devices have
+                     ///< joined if that is a multicast object
+  kMemUnmap,         ///< a0 address, a1 bytes
+  kMemSetAccess,     ///< a0 address, a1 bytes, a2 device, a3 CUmemAccess_flags
+  kMemGetAccess,     ///< a0 address, a1 device: r0 CUmemAccess_flags
+  kMemRetain,        ///< a0 address: r0 handle
+  kMemProperties,    ///< a0 handle: r0 1 for a multicast object, r1 device, r2 handle types
+  kMemExport,        ///< a0 handle: a descriptor comes along
+  kMemImport,        ///< a descriptor goes along: r0 handle
+  kMulticastCreate,  ///< a0 bytes, a1 devices, a2 handle types: r0 handle
+  kMulticastAdd,     ///< a0 handle, a1 device
+  kMulticastBind,    ///< a0 handle, a1 offset, a2 handle of memory, a3 offset there, a4 bytes;
+                     ///< waits until all devices have joined
+  kMulticastBindAddress,  ///< a0 handle, a1 offset, a2 address, a3 bytes; waits likewise
+  kMulticastUnbind,       ///< a0 handle, a1 device, a2 offset, a3 bytes
+
   kDeviceReset,  ///< a0 device: waits for it, then frees all that this process has on it (memory,
                  ///< streams, events, peer access, module instances)
 

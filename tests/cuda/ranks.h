@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +32,7 @@ class Ranks {
         fprintf(stderr, "COMMBENCH_RANK is set, but commbench_sim_allgather is not there\n");
         exit(2);
       }
+      exchange_ = reinterpret_cast<Exchange*>(dlsym(RTLD_DEFAULT, "commbench_sim_exchange_fds"));
       return;
     }
     for (int child = 1; child < world; ++child) {
@@ -73,6 +75,23 @@ class Ranks {
     allgather(&mine, all.data(), 1);
   }
 
+  /// A descriptor of every rank, in the order of ranks; the caller closes them.
+  void exchange_fds(int fd, int* received) {
+    if (gather_ != nullptr) {
+      if (exchange_ == nullptr || exchange_(fd, received, world_) != 0) die("exchange_fds");
+      return;
+    }
+    if (rank_ == 0) {
+      received[0] = dup(fd);
+      for (int rank = 1; rank < world_; ++rank) received[rank] = receive_fd(peers_[rank - 1]);
+      for (int peer : peers_)
+        for (int rank = 0; rank < world_; ++rank) send_fd(peer, received[rank]);
+    } else {
+      send_fd(peers_[0], fd);
+      for (int rank = 0; rank < world_; ++rank) received[rank] = receive_fd(peers_[0]);
+    }
+  }
+
   /// What main returns: 1 when this rank or, where this process forked them, another one failed.
   int finish(int exit_code) {
     if (gather_ != nullptr || rank_ != 0) return exit_code;
@@ -86,6 +105,39 @@ class Ranks {
 
  private:
   using Gather = int(const void*, void*, size_t, int);
+  using Exchange = int(int, int*, int);
+
+  /// One byte with a descriptor.
+  struct FdMessage {
+    char byte = 0;
+    iovec part = {&byte, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr header = {};
+    FdMessage() {
+      header.msg_iov = &part;
+      header.msg_iovlen = 1;
+      header.msg_control = control;
+      header.msg_controllen = sizeof control;
+    }
+  };
+  static void send_fd(int socket, int fd) {
+    FdMessage message;
+    cmsghdr* rights = CMSG_FIRSTHDR(&message.header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(rights), &fd, sizeof fd);
+    if (sendmsg(socket, &message.header, 0) != 1) die("sendmsg");
+  }
+  static int receive_fd(int socket) {
+    FdMessage message;
+    if (recvmsg(socket, &message.header, 0) != 1) die("recvmsg");
+    cmsghdr* rights = CMSG_FIRSTHDR(&message.header);
+    if (rights == nullptr) die("recvmsg");
+    int fd;
+    memcpy(&fd, CMSG_DATA(rights), sizeof fd);
+    return fd;
+  }
 
   static void die(const char* what) {
     fprintf(stderr, "%s failed: another rank is gone\n", what);
@@ -114,4 +166,5 @@ class Ranks {
   int world_;
   std::vector<int> peers_;
   Gather* gather_ = nullptr;
+  Exchange* exchange_ = nullptr;
 };

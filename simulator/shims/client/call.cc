@@ -15,7 +15,7 @@ Call::Call(Thread& thread, Op op, uint16_t flags) : thread_(thread), device_(thr
 bool Call::post() {
   request_.payload_bytes = static_cast<uint32_t>(first_.size + second_.size);
   request_.sequence = ++thread_.sequence;
-  if (send_request(thread_.fd, request_, first_, second_)) return true;
+  if (send_request(thread_.fd, request_, first_, second_, passed_fd_)) return true;
   lose_link("a request could not be sent");
   return false;
 }

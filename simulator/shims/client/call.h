@@ -47,6 +47,12 @@ class Call {
     return *this;
   }
 
+  /// A descriptor that goes along; it stays the caller's.
+  Call& pass_fd(int fd) {
+    passed_fd_ = fd;
+    return *this;
+  }
+
   /// Sends without asking for a reply. Only for requests that protocol.h marks one-way.
   cudaError_t send();
   /// Sends and waits; the reply's status. An error that breaks a context is remembered.
@@ -70,6 +76,7 @@ class Call {
   size_t reply_capacity_ = 0;
   int* fds_ = nullptr;
   int max_fds_ = 0;
+  int passed_fd_ = -1;
 };
 
 /// Lock of a mutex whose holder may be inside a call. Waiting is a call, too: the simulator answers

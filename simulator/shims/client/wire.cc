@@ -21,13 +21,23 @@ ssize_t system_recvmsg(int fd, msghdr* message, int flags) {
 
 }  // namespace
 
-bool send_request(int fd, const Request& request, Bytes first, Bytes second) {
+bool send_request(int fd, const Request& request, Bytes first, Bytes second, int passed_fd) {
   iovec parts[3] = {{const_cast<Request*>(&request), sizeof request},
                     {const_cast<void*>(first.data), first.size},
                     {const_cast<void*>(second.data), second.size}};
   msghdr message = {};
   message.msg_iov = parts;
   message.msg_iovlen = 3;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  if (passed_fd >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(rights), &passed_fd, sizeof passed_fd);
+  }
   ssize_t sent;
   do {
     sent = system_sendmsg(fd, &message, MSG_NOSIGNAL);
@@ -38,7 +48,7 @@ bool send_request(int fd, const Request& request, Bytes first, Bytes second) {
 const char* receive_reply(int fd, Reply* reply, void* payload, size_t payload_capacity, int* fds,
                           int max_fds) {
   iovec parts[2] = {{reply, sizeof *reply}, {payload, payload_capacity}};
-  alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxReplyFds * sizeof(int))] = {};
   msghdr message = {};
   message.msg_iov = parts;
   message.msg_iovlen = 2;

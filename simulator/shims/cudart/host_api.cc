@@ -1,3 +1,5 @@
+#include <fcntl.h>
+
 #include <cstring>
 
 #pragma GCC visibility push(default)
@@ -62,6 +64,27 @@ int32_t commbench_sim_sym_alloc(size_t bytes, int world_size, uint64_t* addresse
   if (status != 0) return status;
   if (call.received_bytes() != sizeof(uint64_t) * world_size) return kInternal;
   if (multicast != nullptr) *multicast = call.result(0);
+  return 0;
+}
+
+int32_t commbench_sim_exchange_fds(int fd, int* received, int world_size) {
+  constexpr int kMost = static_cast<int>(cb::sim::kMaxReplyFds);
+  bool is_open = fd == -1 || fcntl(fd, F_GETFD) >= 0;
+  if (world_size != process.hello.world_size || world_size <= 0 || world_size > kMost ||
+      received == nullptr) {
+    return kInvalid;
+  }
+  if (!is_linked()) return kPeerFailed;
+  uint8_t gave[kMost] = {};
+  int fds[kMost];
+  Call call(Op::kExchangeFds);
+  // A bad descriptor is an error for all ranks, which the simulator tells them.
+  call.args(fd != -1).receive(gave, sizeof gave).receive_fds(fds, kMost);
+  if (is_open) call.pass_fd(fd);
+  int32_t status = status_of(call);
+  if (status != 0) return status;
+  int next = 0;
+  for (int rank = 0; rank < world_size; ++rank) received[rank] = gave[rank] ? fds[next++] : -1;
   return 0;
 }
 

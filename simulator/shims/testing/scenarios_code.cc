@@ -198,7 +198,7 @@ int scenario_driver() {
   print_result("alloc", reinterpret_cast<Alloc>(entry)(&memory, 8));
   print_result("no_entry", cuGetProcAddress("cuNothing", &entry, 13000, 0, &status));
   printf("status %d\n", status);
-  print_result("refused", cuMemAddressFree(memory, 8));
+  print_result("refused", cuMemMapArrayAsync(nullptr, 0, nullptr));
   const char* name = nullptr;
   print_result("name", cuGetErrorName(CUDA_ERROR_NOT_SUPPORTED, &name));
   printf("%s\n", name);
