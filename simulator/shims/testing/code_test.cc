@@ -132,7 +132,7 @@ TEST(ShimCode, TheDriverApiWorksInTheContextThatItMakesCurrent) {
             "function 0\nno_function 500\nfunction 0\nlaunch 0\nbad_grid 1\nattribute 0\n"
             "threads 1024\nunload 0\nentry 0\nalloc 0\nno_entry 0\nstatus 1\nrefused 801\n"
             "name 0\nCUDA_ERROR_NOT_SUPPORTED\n");
-  EXPECT_EQ(process.standard_error, "commbench sim: cuMemAddressFree is not supported\n");
+  EXPECT_EQ(process.standard_error, "commbench sim: cuMemMapArrayAsync is not supported\n");
   auto allocations = daemon.requests(Op::kMalloc);
   ASSERT_EQ(allocations.size(), 2u);
   EXPECT_EQ(allocations[0].args[1], 1u);
