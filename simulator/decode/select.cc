@@ -269,10 +269,9 @@ class Selector {
     if (place.index >= instruction_->operands.size()) throw refusal("an operand is missing");
     const Operand& operand = instruction_->operands[place.index];
     if (place.element < 0) return operand;
-    if (static_cast<size_t>(place.element) >= operand.elements.size()) {
-      throw refusal("an operand is missing");
-    }
-    return operand.elements[static_cast<size_t>(place.element)];
+    const Operand* element = element_of(operand, place.element);
+    if (element == nullptr) throw refusal("an operand is missing");
+    return *element;
   }
 
   Ref resolve(const Operand& operand, ptx::Type type) {

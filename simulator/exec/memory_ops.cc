@@ -113,7 +113,6 @@ std::optional<Result<OpSpec>> refuse_by_name(OpQuery& query) {
   return query.refuse(why);
 }
 
-constexpr const char* kNoTensors = "copies of tensors are not supported";
 constexpr const char* kNoWarpgroups = "matrix instructions of warpgroups are not supported";
 constexpr const char* kNoWmma = "wmma is not supported";
 
@@ -125,8 +124,6 @@ constexpr OpEntry kEntries[] = {
     {"discard", find_cache_control},
     {"applypriority", find_cache_control},
     {"createpolicy", find_createpolicy},
-    {"cp", refuse_by_name<kNoTensors>},
-    {"tensormap", refuse_by_name<kNoTensors>},
     {"wgmma", refuse_by_name<kNoWarpgroups>},
     {"wmma", refuse_by_name<kNoWmma>},
 };
@@ -137,13 +134,11 @@ std::span<const OpEntry> fence_entries() { return kEntries; }
 
 std::optional<Result<OpSpec>> find_memory_op(const ptx::Instruction& instruction,
                                              const OpContext& context) {
-  const std::array families = {async_entries(),       bulk_entries(),
-                               mbarrier_entries(),    load_entries(),
-                               store_entries(),       atomic_entries(),
-                               multimem_entries(),    address_entries(),
-                               stack_entries(),       cluster_address_entries(),
-                               matrix_move_entries(), mma_entries(),
-                               fence_entries()};
+  const std::array families = {async_entries(),       bulk_entries(),     tensor_entries(),
+                               tensor_map_entries(),  mbarrier_entries(), load_entries(),
+                               store_entries(),       atomic_entries(),   multimem_entries(),
+                               address_entries(),     stack_entries(),    cluster_address_entries(),
+                               matrix_move_entries(), mma_entries(),      fence_entries()};
   return find_in(families, instruction, context);
 }
 

@@ -15,6 +15,17 @@ Type OpQuery::type_of(const Operand& operand) const {
   return function_.registers[static_cast<size_t>(operand.reg)].type;
 }
 
+const Operand* element_of(const Operand& operand, int element) {
+  const std::vector<Operand>* elements = &operand.elements;
+  auto index = static_cast<size_t>(element);
+  if (operand.kind == Operand::Kind::kCoordinates && index > 0) {
+    if (elements->size() != 2) return nullptr;
+    elements = &(*elements)[1].elements;
+    --index;
+  }
+  return index < elements->size() ? &(*elements)[index] : nullptr;
+}
+
 int OpQuery::take_one(std::initializer_list<std::string_view> modifiers) {
   int index = 0;
   for (std::string_view modifier : modifiers) {
@@ -28,7 +39,8 @@ std::optional<std::string> OpQuery::problem_of(const OpOperand& wanted) const {
   const AluOperand& plain = wanted.plain;
   if (plain.index >= num_operands()) return "too few operands";
   const Operand* found = &operand(plain.index);
-  if (plain.element >= 0) found = &found->elements[static_cast<size_t>(plain.element)];
+  if (plain.element >= 0) found = element_of(*found, plain.element);
+  if (found == nullptr) return fmt::format("operand {} has too few elements", plain.index + 1);
   std::string where = fmt::format("operand {}", plain.index + 1);
   if (wanted.kind == OpOperand::Kind::kAddress || wanted.kind == OpOperand::Kind::kListedAddress) {
     if (found->kind != Operand::Kind::kMemory && found->kind != Operand::Kind::kVariable) {

@@ -71,6 +71,8 @@ std::span<const OpEntry> stack_entries();
 std::span<const OpEntry> mbarrier_entries();
 std::span<const OpEntry> async_entries();
 std::span<const OpEntry> bulk_entries();
+std::span<const OpEntry> tensor_entries();
+std::span<const OpEntry> tensor_map_entries();
 
 /// The type of the same width as a register of `bytes` bytes: `type` itself, or plain bits.
 ptx::Type register_type_for(ptx::Type type, unsigned bytes);

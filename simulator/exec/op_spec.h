@@ -41,6 +41,10 @@ struct OpSpec {
   AluSpec::Class latency_class = AluSpec::Class::kSimple;
 };
 
+/// An element of an operand, as AluOperand counts them; of kCoordinates the address comes first,
+/// then the coordinates. nullptr: there is none.
+const ptx::Operand* element_of(const ptx::Operand& operand, int element);
+
 /// What an instruction means beyond its own text.
 struct OpContext {
   const ptx::Module* module = nullptr;
