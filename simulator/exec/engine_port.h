@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "simulator/check/finding.h"
@@ -77,8 +78,8 @@ void charge_tensor(Context& c, const MicroOp* op, const Resources::TensorWork& w
 /// wgmma.commit_group, and wgmma.wait_group for all but the `pending` last groups.
 void commit_tensor_group(Context& c);
 void wait_tensor_groups(Context& c, unsigned pending);
-/// Whether the block has all four warps of the warp's warpgroup.
-bool has_warpgroup(const Context& c);
+/// The warp's place in its warpgroup, 0 to 3; nullopt where the block has not all four warps.
+std::optional<unsigned> rank_in_warpgroup(const Context& c);
 /// Gives the warp another number of registers per thread. Fewer are there for other warps of the
 /// block; for more than are spare the warp waits: false, return nullptr; called again then. Also
 /// false after a fault, where the change has the wrong direction.

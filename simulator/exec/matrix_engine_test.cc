@@ -16,7 +16,7 @@ std::string kernel(const std::string& body) {
   return fmt::format(R"(.visible .entry k(.param .u64 out)
 {{
   .reg .pred %p<10>; .reg .b32 %r<40>; .reg .b64 %rd<20>; .reg .f32 %f<40>;
-  .shared .align 16 .b8 tile[512];
+  .shared .align 1024 .b8 tile[2048];
   ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4;
   add.s64 %rd0, %rd1, %rd2;
   {}
@@ -77,6 +77,60 @@ TEST_P(MatrixEngine, PartOfAWarpIsReported) {
   EXPECT_EQ(rig.engine().findings()[0].kind, Finding::Kind::kIllegalInstruction);
 }
 
+/// Ones in both matrices of a warpgroup: an element of the product is 16.
+constexpr char kWarpgroup[] = R"(
+  mov.u32 %r2, tile; mov.b32 %r10, 0x3c003c00; shl.b32 %r3, %r1, 2; add.u32 %r4, %r2, %r3;
+  st.shared.u32 [%r4], %r10; st.shared.u32 [%r4+512], %r10; st.shared.u32 [%r4+1024], %r10;
+  st.shared.u32 [%r4+1536], %r10;
+  fence.proxy.async;
+  bar.sync 0;
+  shr.u32 %r5, %r2, 4; cvt.u64.u32 %rd5, %r5; or.b64 %rd6, %rd5, 0x0000001000080000;
+  wgmma.fence.sync.aligned;
+)";
+constexpr char kWgmma[] =
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd6, %rd6, 1, 1, 1, "
+    "0, "
+    "0;\n";
+constexpr char kZero[] = R"(
+  mov.f32 %f0, 0f00000000; mov.f32 %f1, 0f00000000; mov.f32 %f2, 0f00000000; mov.f32 %f3, 0f00000000;
+)";
+
+TEST_P(MatrixEngine, AWarpgroupMultipliesTilesInSharedMemory) {
+  EngineRig rig(kernel(std::string(kZero) + kWarpgroup + kWgmma + kWgmma + R"(
+  wgmma.commit_group.sync.aligned;
+  wgmma.wait_group.sync.aligned 0;
+  add.f32 %f0, %f0, %f1; add.f32 %f2, %f2, %f3; add.f32 %f0, %f0, %f2;
+  st.global.f32 [%rd0], %f0;)"),
+                GetParam());
+  auto* out = rig.buffer<float>(0, 128);
+  rig.launch("k", 0, {.threads = 128}, {address_of(out)});
+  rig.run();
+  ASSERT_TRUE(rig.engine().findings().empty()) << rig.engine().findings()[0].detail;
+  for (int i = 0; i < 128; ++i) EXPECT_EQ(out[i], 4 * 32);
+}
+
+TEST_P(MatrixEngine, AWarpgroupHasFourWarps) {
+  EngineRig rig(kernel(std::string(kZero) + kWarpgroup + kWgmma + "st.global.f32 [%rd0], %f0;"),
+                GetParam());
+  auto* out = rig.buffer<float>(0, 96);
+  rig.launch("k", 0, {.threads = 96}, {address_of(out)});
+  rig.run();
+  ASSERT_FALSE(rig.engine().findings().empty());
+  EXPECT_EQ(rig.engine().findings()[0].kind, Finding::Kind::kIllegalInstruction);
+}
+
+/// Virtual time of a kernel whose warpgroup issues `products` products before `rest`.
+Time time_of_warpgroup(int products, const std::string& rest) {
+  std::string body = std::string(kZero) + kWarpgroup;
+  for (int i = 0; i < products; ++i) body += kWgmma;
+  EngineRig rig(kernel(body + rest), {});
+  auto* out = rig.buffer<float>(0, 128);
+  rig.launch("k", 0, {.threads = 128}, {address_of(out)});
+  rig.run();
+  EXPECT_TRUE(rig.engine().findings().empty());
+  return rig.last_end();
+}
+
 /// Virtual time of `products` products, each added to the one before, or to sums of their own.
 Time time_of(int products, int warps, bool chained) {
   std::string body = kOnes;
@@ -117,6 +171,20 @@ TEST(MatrixTime, IndependentProductsTakeTheRateOfTheTensorCore) {
   double eight = cycles(time_of(192, 8, false) - time_of(64, 8, false));
   EXPECT_NEAR(four, one, 100);
   EXPECT_NEAR(eight, 2 * one, 200);
+}
+
+TEST(MatrixTime, AWarpgroupHasTheWholeRateAndWaitsOnlyWhereItSays) {
+  std::string commit = "wgmma.commit_group.sync.aligned;\n";
+  std::string wait = commit + "wgmma.wait_group.sync.aligned 0;\n";
+  // 16 rows, 8 columns and 16 products of a warp at 512 a cycle.
+  double more = cycles(time_of_warpgroup(320, wait) - time_of_warpgroup(64, wait));
+  EXPECT_NEAR(more, 256 * 16 * 8 * 16 / 512.0, 64);
+  // The last group's latency is not waited for where one may be pending.
+  double waited = cycles(time_of_warpgroup(1, wait) - time_of_warpgroup(1, ""));
+  double pending = cycles(time_of_warpgroup(1, commit + "wgmma.wait_group.sync.aligned 1;\n") -
+                          time_of_warpgroup(1, ""));
+  EXPECT_GT(waited, 25);
+  EXPECT_LT(pending, 10);
 }
 
 }  // namespace

@@ -66,5 +66,7 @@ std::optional<MatrixType> matrix_type_of(std::string_view name);
 
 std::span<const OpEntry> matrix_move_entries();
 std::span<const OpEntry> mma_entries();
+std::span<const OpEntry> wgmma_entries();
+std::span<const OpEntry> wmma_entries();
 
 }  // namespace cb::sim

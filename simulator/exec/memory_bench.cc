@@ -39,6 +39,14 @@ constexpr Case kCases[] = {
      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r5, %r6, %r7, %r8}, {%r1, %r2, %r3, %r4}, "
      "{%r1, %r2}, {%r5, %r6, %r7, %r8};",
      0},
+    {"wgmma.m64n128k16.bf16",
+     "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%r10, %r11, %r12, %r13, %r14, %r15, "
+     "%r16, %r17, %r18, %r19, %r20, %r21, %r22, %r23, %r24, %r25, %r26, %r27, %r28, %r29, %r30, "
+     "%r31, %r32, %r33, %r34, %r35, %r36, %r37, %r38, %r39, %r40, %r41, %r42, %r43, %r44, %r45, "
+     "%r46, %r47, %r48, %r49, %r50, %r51, %r52, %r53, %r54, %r55, %r56, %r57, %r58, %r59, %r60, "
+     "%r61, %r62, %r63, %r64, %r65, %r66, %r67, %r68, %r69, %r70, %r71, %r72, %r73}, %rd1, %rd2, "
+     "1, 1, 1, 0, 0;",
+     0},
     {"cvta.to.global", "cvta.to.global.u64 %rd1, %rd0;", 16},
 };
 
@@ -60,6 +68,10 @@ void run_case(benchmark::State& state, const Case& test, bool timed, uint32_t ma
   }
   for (const char* name : {"%r1", "%r2", "%r3", "%r4"}) {
     if (text.find(name) != std::string::npos) rig.set(name, LaneValues{});
+  }
+  if (text.find("wgmma") != std::string::npos) {
+    // Bricks of 128 bytes, the two of a row next to each other.
+    for (const char* name : {"%rd1", "%rd2"}) rig.set_affine(name, 0x0000001000080000, 0);
   }
   static const WatchFilter kNobodyWaits;
   rig.context().watch = &kNobodyWaits;

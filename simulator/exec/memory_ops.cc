@@ -1,4 +1,4 @@
-// find_memory_op: fences, hints that change nothing, what is refused by name, and the families of
+// find_memory_op: fences, hints that change nothing, and the families of
 // the neighbouring files.
 
 #include <array>
@@ -108,14 +108,6 @@ std::optional<Result<OpSpec>> find_createpolicy(OpQuery& query) {
   return query.finish(std::move(spec), query.num_operands());
 }
 
-template <const char* const& why>
-std::optional<Result<OpSpec>> refuse_by_name(OpQuery& query) {
-  return query.refuse(why);
-}
-
-constexpr const char* kNoWarpgroups = "matrix instructions of warpgroups are not supported";
-constexpr const char* kNoWmma = "wmma is not supported";
-
 constexpr OpEntry kEntries[] = {
     {"fence", find_fence},
     {"membar", find_fence},
@@ -124,8 +116,6 @@ constexpr OpEntry kEntries[] = {
     {"discard", find_cache_control},
     {"applypriority", find_cache_control},
     {"createpolicy", find_createpolicy},
-    {"wgmma", refuse_by_name<kNoWarpgroups>},
-    {"wmma", refuse_by_name<kNoWmma>},
 };
 
 }  // namespace
@@ -138,7 +128,8 @@ std::optional<Result<OpSpec>> find_memory_op(const ptx::Instruction& instruction
                                tensor_map_entries(),  mbarrier_entries(), load_entries(),
                                store_entries(),       atomic_entries(),   multimem_entries(),
                                address_entries(),     stack_entries(),    cluster_address_entries(),
-                               matrix_move_entries(), mma_entries(),      fence_entries()};
+                               matrix_move_entries(), mma_entries(),      wgmma_entries(),
+                               wmma_entries(),        fence_entries()};
   return find_in(families, instruction, context);
 }
 

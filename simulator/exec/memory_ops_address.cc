@@ -193,6 +193,25 @@ bool refuse_offsets(const Attempt& attempt, const LaneAddresses& out, AccessSpac
   return true;
 }
 
+/// The range of the active lanes' addresses. Returns the bits by which one misses a multiple of
+/// `bytes`.
+uint64_t find_range(const Context& c, uint32_t bytes, LaneAddresses& out) {
+  // Lanes that are not active follow one that is, so that loops need not ask.
+  uint64_t first = out.lanes[std::countr_zero(c.mask)];
+  for (uint32_t left = ~c.mask; left != 0; left &= left - 1) {
+    out.lanes[std::countr_zero(left)] = first;
+  }
+  uint64_t lowest = first, highest = first, bits = 0;
+  for (int i = 0; i < kLanes; ++i) {
+    lowest = std::min(lowest, out.lanes[i]);
+    highest = std::max(highest, out.lanes[i]);
+    bits |= out.lanes[i];
+  }
+  out.lo = lowest;
+  out.hi = highest + bytes;
+  return bits & (bytes - 1);
+}
+
 /// Addresses of all lanes and the range of the active ones, as the register and the offset say.
 /// Returns the bits by which an active lane misses a multiple of `bytes`.
 uint64_t compute_lanes(Context& c, const MicroOp* op, uint32_t bytes, LaneAddresses& out) {
@@ -213,20 +232,7 @@ uint64_t compute_lanes(Context& c, const MicroOp* op, uint32_t bytes, LaneAddres
   uint64_t last = out.base + static_cast<uint64_t>(out.stride * (kLanes - 1));
   bool wraps = narrow && last > UINT32_MAX;
   out.is_vector = meta.is_vector || wraps;
-  // Lanes that are not active follow one that is, so that loops need not ask.
-  uint64_t first = out.lanes[std::countr_zero(c.mask)];
-  for (uint32_t left = ~c.mask; left != 0; left &= left - 1) {
-    out.lanes[std::countr_zero(left)] = first;
-  }
-  uint64_t lowest = first, highest = first, bits = 0;
-  for (int i = 0; i < kLanes; ++i) {
-    lowest = std::min(lowest, out.lanes[i]);
-    highest = std::max(highest, out.lanes[i]);
-    bits |= out.lanes[i];
-  }
-  out.lo = lowest;
-  out.hi = highest + bytes;
-  return bits & (bytes - 1);
+  return find_range(c, bytes, out);
 }
 
 /// Addresses of the window .shared::cluster become generic ones.
@@ -354,13 +360,10 @@ uint32_t count_passes(const Context& c, const LaneAddresses& addresses, uint32_t
   return passes;
 }
 
-}  // namespace
-
-bool locate_lanes(Context& c, const MicroOp* op, AccessSpace space, uint32_t bytes, bool write,
-                  LaneAddresses& out) {
-  bool aligned = compute_lanes(c, op, bytes, out) == 0;
-  Attempt attempt{c, op, bytes, write};
-  if ((op->aux & kClusterWindow) != 0) return open_window(attempt, out);
+bool check_lanes(const Attempt& attempt, AccessSpace space, bool aligned, LaneAddresses& out) {
+  Context& c = attempt.c;
+  const MicroOp* op = attempt.op;
+  bool write = attempt.write;
   if (space == AccessSpace::kShared) {
     if (!aligned || !is_inside(out.lo, out.hi, 0, c.shared_bytes)) {
       return refuse_offsets(attempt, out, space);
@@ -380,6 +383,23 @@ bool locate_lanes(Context& c, const MicroOp* op, AccessSpace space, uint32_t byt
     if (find_scratch(attempt, out.lo, out.hi, out.region)) return true;
   }
   return check_generic_lanes(attempt, out);
+}
+
+}  // namespace
+
+bool locate_lanes(Context& c, const MicroOp* op, AccessSpace space, uint32_t bytes, bool write,
+                  LaneAddresses& out) {
+  bool aligned = compute_lanes(c, op, bytes, out) == 0;
+  Attempt attempt{c, op, bytes, write};
+  if ((op->aux & kClusterWindow) != 0) return open_window(attempt, out);
+  return check_lanes(attempt, space, aligned, out);
+}
+
+bool locate_chosen(Context& c, const MicroOp* op, AccessSpace space, uint32_t bytes, bool write,
+                   LaneAddresses& out) {
+  out.is_vector = true;
+  bool aligned = find_range(c, bytes, out) == 0;
+  return check_lanes({c, op, bytes, write}, space, aligned, out);
 }
 
 bool locate_multicast(Context& c, const MicroOp* op, uint32_t bytes, bool write, LaneAddresses& out,

@@ -116,6 +116,11 @@ template <AccessSpace space>
   return locate_lanes(c, op, space, bytes, write, out);
 }
 
+/// The same for addresses that the handler chose: out.lanes has those of the active lanes, as the
+/// instruction's register would.
+bool locate_chosen(Context& c, const MicroOp* op, AccessSpace space, uint32_t bytes, bool write,
+                   LaneAddresses& out);
+
 /// The same for multimem operations: `out` has multicast addresses, and `allocations[lane]` says
 /// what an active lane's address stands for.
 bool locate_multicast(Context& c, const MicroOp* op, uint32_t bytes, bool write, LaneAddresses& out,

@@ -60,7 +60,7 @@ void charge_tensor(Context& c, const MicroOp*, const Resources::TensorWork& work
 }
 void commit_tensor_group(Context& c) { ++rig_of(c).tensor_commits; }
 void wait_tensor_groups(Context& c, unsigned pending) { rig_of(c).tensor_waits.push_back(pending); }
-bool has_warpgroup(const Context& c) { return rig_of(c).warpgroup_answer; }
+std::optional<unsigned> rank_in_warpgroup(const Context& c) { return rig_of(c).warpgroup_rank; }
 void sleep_ns(Context& c, uint64_t ns) { rig_of(c).slept_ns += ns; }
 uint64_t clock_cycles(const Context& c) { return rig_of(c).cycles; }
 uint64_t global_timer_ns(const Context& c) { return rig_of(c).nanoseconds; }
@@ -226,6 +226,7 @@ void MemoryRig::place(const OpOperand& wanted) {
 }
 
 void MemoryRig::assemble() {
+  op_.d = op_.a = op_.b = op_.c = {kNoSlot, 0};
   op_.fn = spec().fn;
   op_.aux = spec().aux;
   op_.immediate = spec().immediate;

@@ -23,7 +23,7 @@ namespace cb::sim {
 class MemoryRig {
  public:
   static constexpr int kNumRanks = 4;
-  static constexpr uint64_t kSharedBytes = 8192;
+  static constexpr uint64_t kSharedBytes = 65536;
   static constexpr uint64_t kLocalLaneBytes = 512;
   static constexpr uint64_t kParamBytes = 256;
 
@@ -88,7 +88,7 @@ class MemoryRig {
   std::vector<std::pair<Resources::TensorWork, unsigned>> tensor_work;  ///< and its results
   unsigned tensor_commits = 0;
   std::vector<unsigned> tensor_waits;
-  bool warpgroup_answer = true;
+  std::optional<unsigned> warpgroup_rank = 0;
   struct ClusterCall {
     bool arrives, ordered;
   };

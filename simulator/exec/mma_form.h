@@ -1,6 +1,7 @@
 #pragma once
 
-// Which matrix instruction an mma or wmma.mma is, as far as its handlers need to know.
+// Which matrix instruction an mma or wmma.mma is, as far as its handlers need
+// to know.
 
 #include "simulator/exec/matrix_fragments.h"
 
@@ -15,8 +16,9 @@ struct MmaForm {
   Accumulator c = Accumulator::kF32;
   Accumulator d = Accumulator::kF32;
   uint8_t row_blocks = 2;  ///< of eight rows
-  uint8_t lines = 2;     ///< of a row of A, 16 bytes each (.f64: 4 elements), as it is in registers
-  uint8_t rounding = 0;  ///< .f64: a Rounding
+  uint8_t lines = 2;       ///< of a row of A, 16 bytes each (.f64: 4 elements), as it
+                           ///< is in registers
+  uint8_t rounding = 0;    ///< .f64: a Rounding
   uint8_t flags = 0;
 
   static constexpr uint8_t kSaturates = 1;
@@ -28,6 +30,7 @@ struct MmaForm {
   static MmaForm of(const MicroOp* op) { return std::bit_cast<MmaForm>(op->immediate); }
   uint64_t immediate() const { return std::bit_cast<uint64_t>(*this); }
 
+  unsigned selector() const { return (flags & kSelector) >> kSelectorShift; }
   bool has(uint8_t flag) const { return (flags & flag) != 0; }
   unsigned b_lines() const { return has(kSparse) ? 2u * lines : lines; }
   unsigned k() const { return b_lines() * (a == MatrixType::kF64 ? 4 : elements_per_line(a)); }
@@ -45,7 +48,32 @@ struct MmaForm {
 };
 static_assert(sizeof(MmaForm) == sizeof(uint64_t));
 
-/// m8n8k4 on .f16: one product for each of four groups of eight lanes. See mma_quad_ops.cc.
+/// Registers of the operands of one product.
+struct MmaOperands {
+  const Slot* a = nullptr;
+  const Slot* b = nullptr;
+  const Slot* c = nullptr;
+  const Slot* metadata = nullptr;  ///< of a sparse A
+};
+
+/// D, before it is in registers: they may be those of an operand.
+struct MmaResult {
+  alignas(64) std::byte lanes[4][kLanes * sizeof(double)];
+
+  uint32_t* words(unsigned index) { return reinterpret_cast<uint32_t*>(lanes[index]); }
+  double* doubles(unsigned index) { return reinterpret_cast<double*>(lanes[index]); }
+};
+
+/// A * B + C for 8 or 16 rows and eight columns.
+void multiply_add(Context& c, const MmaOperands& operands, const MmaForm& form, MmaResult& result);
+void store_result(Context& c, const MmaForm& form, const Slot* d, const MmaResult& result);
+
+/// Take the next modifier if it is of that kind.
+std::optional<Accumulator> take_accumulator(OpQuery& query);
+std::optional<MatrixType> take_matrix_type(OpQuery& query);
+
+/// m8n8k4 on .f16: one product for each of four groups of eight lanes. See
+/// mma_quad_ops.cc.
 std::optional<Result<OpSpec>> find_quad_mma(OpQuery& query);
 
 }  // namespace cb::sim

@@ -1,16 +1,12 @@
-// mma: D = A * B + C of one warp, all four in registers. Rows 8i to 8i + 7 of a piece of A are one
-// register, so are eight columns of a piece of B, and of an accumulator's rows two registers hold
-// the even and the odd columns (matrix_tile.h). Registers of A and of accumulators alternate
-// between the upper and the lower eight rows.
+// find_mma: which forms of mma sm_90 has.
 
 #include "simulator/exec/mma_form.h"
 
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 
-#include "simulator/exec/directed.h"
+#include "simulator/exec/matrix_sparse.h"
 #include "simulator/exec/memory_ops_lists.h"
 
 namespace cb::sim {
@@ -29,198 +25,38 @@ std::optional<MatrixType> matrix_type_of(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<Accumulator> take_accumulator(OpQuery& query) {
+  constexpr std::pair<std::string_view, Accumulator> kNames[] = {{"f32", Accumulator::kF32},
+                                                                 {"f16", Accumulator::kF16},
+                                                                 {"s32", Accumulator::kS32},
+                                                                 {"f64", Accumulator::kF64}};
+  for (const auto& [name, accumulator] : kNames) {
+    if (query.next() == name && query.take(name)) return accumulator;
+  }
+  return std::nullopt;
+}
+
+std::optional<MatrixType> take_matrix_type(OpQuery& query) {
+  auto type = matrix_type_of(query.next());
+  if (type) query.take(query.next());
+  return type;
+}
+
 namespace {
 
-constexpr unsigned kMostRows = 16;
-constexpr unsigned kMostLines = 4;
-
-/// The operands of one instruction in its list: D, A, B, C, and the metadata of a sparse A.
-struct Operands {
-  const Slot* d;
-  const Slot* a;
-  const Slot* b;
-  const Slot* c;
-  const Slot* metadata;
-
-  Operands(Context& context, const MicroOp* op, const MmaForm& form)
-      : d(list_of(context, op)),
-        a(d + form.num_d()),
-        b(a + form.num_a()),
-        c(b + form.num_b()),
-        metadata(c + form.num_c()) {}
-};
-
-struct Tile {
-  float a[kMostRows][kMostK];
-  float b[kMostK * 8];
-};
-
-void widen_a(Context& c, const Slot* slots, const MmaForm& form, float (*rows)[kMostK]) {
-  FragmentWords<uint32_t, 2 * kMostLines> words(c, slots, form.num_a());
-  unsigned per_line = elements_per_line(form.a);
-  for (unsigned line = 0; line < form.lines; ++line) {
-    for (unsigned block = 0; block < form.row_blocks; ++block) {
-      for (unsigned row = 0; row < 8; ++row) {
-        widen_line(form.a, words.line(line * form.row_blocks + block, row),
-                   rows[8 * block + row] + line * per_line);
-      }
-    }
-  }
-}
-
-void widen_b(Context& c, const Slot* slots, const MmaForm& form, float* out) {
-  FragmentWords<uint32_t, kMostLines> words(c, slots, form.num_b());
-  unsigned per_line = elements_per_line(form.b);
-  float columns[8][kMostK];
-  for (unsigned line = 0; line < form.num_b(); ++line) {
-    for (unsigned column = 0; column < 8; ++column) {
-      widen_line(form.b, words.line(line, column), columns[column] + line * per_line);
-    }
-  }
-  bool paired = form.d == Accumulator::kF16;
-  interleave_columns(columns[0], kMostK, form.k(), paired ? kPairedColumns : kSplitColumns, out);
-}
-
-void load_tile(Context& c, const Operands& operands, const MmaForm& form, Tile& tile) {
-  widen_a(c, operands.a, form, tile.a);
-  widen_b(c, operands.b, form, tile.b);
-}
-
-void multiply(const Tile& tile, const MmaForm& form, V8f* sums) {
-  const float* b = tile.b;
-  for (unsigned block = 0; block < form.row_blocks; ++block) {
-    auto* of_block = reinterpret_cast<V8f(*)[1]>(sums + 8 * block);
-    multiply_tile<8, 1>(tile.a[8 * block], kMostK, &b, form.k(), of_block);
-  }
-}
-
-/// .f32 and .s32 accumulators.
-const MicroOp* mma_words_op(Context& c, const MicroOp* op) {
+/// The operands are D, A, B, C, and the metadata of a sparse A.
+const MicroOp* mma_op(Context& c, const MicroOp* op) {
   if (!gather_warp(c, op)) return nullptr;
   MmaForm form = MmaForm::of(op);
-  Operands operands(c, op, form);
-  Tile tile;
-  load_tile(c, operands, form, tile);
-  FragmentWords<uint32_t, 4> addend(c, operands.c, form.num_c());
-  const uint32_t* const* words = addend.words();
-  V8f sums[kMostRows];
-  bool whole_numbers = form.d == Accumulator::kS32;
-  for (unsigned row = 0; row < 8u * form.row_blocks; ++row) {
-    unsigned at = row / 8 * 2;
-    sums[row] = whole_numbers ? V8f{} : join_columns(words[at], words[at + 1], row % 8);
-  }
-  multiply(tile, form, sums);
-  for (unsigned row = 0; row < 8u * form.row_blocks; ++row) {
-    if (whole_numbers) {
-      unsigned at = row / 8 * 2;
-      auto start = reinterpret_cast<V8i>(join_columns(words[at], words[at + 1], row % 8));
-      V8i sum = add_products(start, sums[row], form.has(MmaForm::kSaturates));
-      sums[row] = reinterpret_cast<V8f>(sum);
-    } else {
-      sums[row] = with_canonical_nan(sums[row]);
-    }
-  }
-  alignas(64) uint32_t sink[kLanes];
-  for (unsigned block = 0; block < form.row_blocks; ++block) {
-    auto* even = result_lanes<uint32_t>(c, operands.d[2 * block], sink);
-    auto* odd = result_lanes<uint32_t>(c, operands.d[2 * block + 1], sink);
-    for (unsigned row = 0; row < 8; ++row) split_columns(sums[8 * block + row], even, odd, row);
-  }
-  charge_tensor(c, op, form.work(), form.num_d());
-  return op + 1;
-}
-
-/// .f16 accumulators: a register has a row's eight columns in order.
-const MicroOp* mma_halves_op(Context& c, const MicroOp* op) {
-  if (!gather_warp(c, op)) return nullptr;
-  MmaForm form = MmaForm::of(op);
-  Operands operands(c, op, form);
-  Tile tile;
-  load_tile(c, operands, form, tile);
-  FragmentWords<uint32_t, 2> addend(c, operands.c, form.num_c());
-  V8f sums[kMostRows];
-  for (unsigned row = 0; row < 8u * form.row_blocks; ++row) {
-    V8h halves;
-    std::memcpy(&halves, addend.line(row / 8, row % 8), sizeof halves);
-    sums[row] = F16::widen(halves);
-  }
-  multiply(tile, form, sums);
-  alignas(64) uint32_t sink[kLanes];
-  for (unsigned block = 0; block < form.row_blocks; ++block) {
-    auto* words = result_lanes<uint32_t>(c, operands.d[block], sink);
-    for (unsigned row = 0; row < 8; ++row) {
-      V8h halves = F16::narrow(sums[8 * block + row]);
-      std::memcpy(words + 4 * row, &halves, sizeof halves);
-    }
-  }
-  charge_tensor(c, op, form.work(), form.num_d());
-  return op + 1;
-}
-
-/// Single bits: the number of ones in the and, or the xor, of a row and a column.
-const MicroOp* mma_bits_op(Context& c, const MicroOp* op) {
-  if (!gather_warp(c, op)) return nullptr;
-  MmaForm form = MmaForm::of(op);
-  Operands operands(c, op, form);
-  FragmentWords<uint32_t, 4> a_words(c, operands.a, form.num_a());
-  FragmentWords<uint32_t, 2> b_words(c, operands.b, form.num_b());
-  FragmentWords<uint32_t, 4> addend(c, operands.c, form.num_c());
-  uint32_t result[4][kLanes];
-  for (unsigned row = 0; row < 8u * form.row_blocks; ++row) {
-    for (unsigned column = 0; column < 8; ++column) {
-      int ones = 0;
-      for (unsigned line = 0; line < form.lines; ++line) {
-        uint64_t of_a[2], of_b[2];
-        std::memcpy(of_a, a_words.line(line * form.row_blocks + row / 8, row % 8), sizeof of_a);
-        std::memcpy(of_b, b_words.line(line, column), sizeof of_b);
-        for (int i = 0; i < 2; ++i) {
-          ones += std::popcount(form.has(MmaForm::kXor) ? of_a[i] ^ of_b[i] : of_a[i] & of_b[i]);
-        }
-      }
-      unsigned index = row / 8 * 2 + column % 2;
-      unsigned lane = row % 8 * 4 + column / 2;
-      result[index][lane] = addend.words()[index][lane] + static_cast<uint32_t>(ones);
-    }
-  }
-  alignas(64) uint32_t sink[kLanes];
-  for (unsigned i = 0; i < form.num_d(); ++i) {
-    std::memcpy(result_lanes<uint32_t>(c, operands.d[i], sink), result[i], sizeof result[i]);
-  }
-  charge_tensor(c, op, form.work(), form.num_d());
-  return op + 1;
-}
-
-/// .f64: a chain of fma in the order of k.
-const MicroOp* mma_doubles_op(Context& c, const MicroOp* op) {
-  if (!gather_warp(c, op)) return nullptr;
-  MmaForm form = MmaForm::of(op);
-  Operands operands(c, op, form);
-  FragmentWords<double, 2 * kMostLines> a(c, operands.a, form.num_a());
-  FragmentWords<double, kMostLines> b(c, operands.b, form.num_b());
-  FragmentWords<double, 4> addend(c, operands.c, form.num_c());
-  struct {
-    double result[4][kLanes];
-  } values;
-  {
-    RoundingScope scope(static_cast<Rounding>(form.rounding), &values);
-    for (unsigned row = 0; row < 8u * form.row_blocks; ++row) {
-      for (unsigned column = 0; column < 8; ++column) {
-        unsigned index = row / 8 * 2 + column % 2;
-        unsigned lane = row % 8 * 4 + column / 2;
-        double sum = addend.words()[index][lane];
-        for (unsigned k = 0; k < 4u * form.lines; ++k) {
-          sum = std::fma(a.line(k / 4 * form.row_blocks + row / 8, row % 8)[k % 4],
-                         b.line(k / 4, column)[k % 4], sum);
-        }
-        values.result[index][lane] = sum != sum ? std::bit_cast<double>(kDefaultNan64) : sum;
-      }
-    }
-  }
-  alignas(64) double sink[kLanes];
-  for (unsigned i = 0; i < form.num_d(); ++i) {
-    std::memcpy(result_lanes<double>(c, operands.d[i], sink), values.result[i],
-                sizeof values.result[i]);
-  }
+  MmaOperands operands;
+  const Slot* d = list_of(c, op);
+  operands.a = d + form.num_d();
+  operands.b = operands.a + form.num_a();
+  operands.c = operands.b + form.num_b();
+  operands.metadata = operands.c + form.num_c();
+  MmaResult result;
+  multiply_add(c, operands, form, result);
+  store_result(c, form, d, result);
   charge_tensor(c, op, form.work(), form.num_d());
   return op + 1;
 }
@@ -236,15 +72,7 @@ constexpr Shape kShapes[] = {
     {"m16n8k64", 2, 64}, {"m16n8k128", 2, 128},
 };
 
-std::optional<Accumulator> accumulator_of(std::string_view name) {
-  if (name == "f32") return Accumulator::kF32;
-  if (name == "f16") return Accumulator::kF16;
-  if (name == "s32") return Accumulator::kS32;
-  if (name == "f64") return Accumulator::kF64;
-  return std::nullopt;
-}
-
-bool takes(MatrixType a, MatrixType b, Accumulator c) {
+bool goes_with(MatrixType a, MatrixType b, Accumulator c) {
   auto within = [](MatrixType type, MatrixType first, MatrixType last) {
     return type >= first && type <= last;
   };
@@ -283,15 +111,10 @@ uint8_t lines_for(MatrixType type, const Shape& shape, bool sparse) {
   return exists ? static_cast<uint8_t>(lines) : 0;
 }
 
-OpFn handler_of(const MmaForm& form) {
-  if (form.a == MatrixType::kB1) return mma_bits_op;
-  if (form.a == MatrixType::kF64) return mma_doubles_op;
-  return form.d == Accumulator::kF16 ? mma_halves_op : mma_words_op;
-}
-
 /// Takes the shape; nullptr when it is none of mma's.
 const Shape* take_shape(OpQuery& query) {
-  // The table has no room for k = 256, which only .b1 has: m16n8k256 is the one shape of its own.
+  // The table has no room for k = 256, which only .b1 has: m16n8k256 is the one
+  // shape of its own.
   static constexpr Shape kLongest = {"m16n8k256", 2, 0};
   if (query.take(kLongest.name)) return &kLongest;
   for (const Shape& shape : kShapes) {
@@ -317,26 +140,31 @@ std::optional<Result<OpSpec>> find_mma(OpQuery& query) {
   bool is_xor = query.take("xor");
   if (is_xor) form.flags |= MmaForm::kXor;
   bits = bits && (is_xor || query.take("and"));
-  std::string_view names[4];
-  for (std::string_view& name : names) {
-    name = query.next();
-    query.take(name);
-  }
-  auto d = accumulator_of(names[0]), c = accumulator_of(names[3]);
-  auto a = matrix_type_of(names[1]), b = matrix_type_of(names[2]);
+  auto d = take_accumulator(query);
+  auto a = take_matrix_type(query), b = take_matrix_type(query);
+  auto c = take_accumulator(query);
   if (!whole || shape == nullptr || !d || !c || !a || !b) return query.refuse_modifiers();
   form.a = *a, form.b = *b, form.c = *c, form.d = *d;
   form.row_blocks = shape->row_blocks;
   form.lines = shape->k == 0 ? (*a == MatrixType::kB1 ? 2 : 0)
                              : lines_for(*a, *shape, form.has(MmaForm::kSparse));
-  bool agrees = form.c == form.d && takes(*a, *b, *c) && form.lines != 0 &&
+  bool agrees = form.c == form.d && goes_with(*a, *b, *c) && form.lines != 0 &&
                 bits == (*a == MatrixType::kB1) &&
                 (!form.has(MmaForm::kSaturates) || is_integer(*a)) &&
-                (form.rounding == 0 || *a == MatrixType::kF64);
+                (form.rounding == 0 || *a == MatrixType::kF64) &&
+                !(form.has(MmaForm::kSparse) && bits_of(*a) == 8 && form.d == Accumulator::kF16);
   if (!agrees) return query.refuse_modifiers();
-  if (form.has(MmaForm::kSparse)) return query.refuse("sparse matrices are not supported");
+  if (form.has(MmaForm::kSparse)) {
+    bool known = query.is(5, ptx::Operand::Kind::kImmediate) &&
+                 query.operand(5).bits < selectors_for(form.a, form.lines);
+    if (!known) {
+      return query.refuse(fmt::format("operand 6 must be a sparsity selector from 0 to {}",
+                                      selectors_for(form.a, form.lines) - 1));
+    }
+    form.flags |= static_cast<uint8_t>(query.operand(5).bits << MmaForm::kSelectorShift);
+  }
   OpSpec spec;
-  spec.fn = handler_of(form);
+  spec.fn = mma_op;
   spec.immediate = form.immediate();
   spec.flags = kOpBarrier | kOpLoad | kOpListSource;
   Type words = form.a == MatrixType::kF64 ? Type::kF64 : Type::kB32;
@@ -350,7 +178,8 @@ std::optional<Result<OpSpec>> find_mma(OpQuery& query) {
       return query.refuse(*problem);
     }
   }
-  return query.finish(std::move(spec), 4);
+  if (form.has(MmaForm::kSparse)) add_listed(spec, 4, Type::kB32, false);
+  return query.finish(std::move(spec), form.has(MmaForm::kSparse) ? 6 : 4);
 }
 
 constexpr OpEntry kEntries[] = {{"mma", find_mma}};

@@ -1,5 +1,6 @@
-// mma.m8n8k4 on .f16, the form of sm_70: lanes 4q to 4q + 3 and 16 + 4q to 16 + 4q + 3 multiply an
-// 8 by 4 with a 4 by 8 matrix of their own, for q from 0 to 3. Rare, so element by element.
+// mma.m8n8k4 on .f16, the form of sm_70: lanes 4q to 4q + 3 and 16 + 4q to 16 +
+// 4q + 3 multiply an 8 by 4 with a 4 by 8 matrix of their own, for q from 0
+// to 3. Rare, so element by element.
 
 #include <array>
 

@@ -1,5 +1,5 @@
-// mma against sums in double precision, with the place of each element as the PTX ISA gives it for
-// one thread and one index.
+// mma against sums in double precision, with the place of each element as the
+// PTX ISA gives it for one thread and one index.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -313,11 +313,13 @@ TEST(MmaTest, HalfAccumulatorsAreRoundedOnce) {
   EXPECT_EQ(product.run(a, b, c).at(0, 0), 0x7c00u);
 }
 
-/// a * b + c in long double arithmetic with a correction, moved towards `toward` (NaN: nearest).
+/// a * b + c in long double arithmetic with a correction, moved towards
+/// `toward` (NaN: nearest).
 double rounded_fma(double a, double b, double c, double toward) {
   double nearest = std::fma(a, b, c);
   if (std::isnan(toward)) return nearest;
-  // The exact sum less the nearest double: the product is split into two doubles.
+  // The exact sum less the nearest double: the product is split into two
+  // doubles.
   double high = a * b, low = std::fma(a, b, -high);
   __float128 error = static_cast<__float128>(high) + low + c - nearest;
   if (error == 0) return nearest;
@@ -335,8 +337,8 @@ INSTANTIATE_TEST_SUITE_P(Forms, MmaDouble,
                                            DoubleForm{"m16n8k8", 16, 8},
                                            DoubleForm{"m16n8k16", 16, 16}));
 
-/// Element i of A or C in a lane is of the rows and columns that the ISA gives; a step that is not
-/// fused, or another order, would show in the last bits.
+/// Element i of A or C in a lane is of the rows and columns that the ISA gives;
+/// a step that is not fused, or another order, would show in the last bits.
 TEST_P(MmaDouble, IsAChainOfFmaInTheOrderOfK) {
   const DoubleForm& form = GetParam();
   unsigned num_a = form.m * form.k / 32, num_b = form.k / 4, num_d = form.m / 4;
@@ -386,7 +388,8 @@ TEST_P(MmaDouble, IsAChainOfFmaInTheOrderOfK) {
   }
 }
 
-/// Four products of 8 by 4 with 4 by 8, of lanes 4q to 4q + 3 and 16 + 4q to 16 + 4q + 3.
+/// Four products of 8 by 4 with 4 by 8, of lanes 4q to 4q + 3 and 16 + 4q to 16
+/// + 4q + 3.
 TEST(MmaTest, QuadsOfVoltaMultiplyMatricesOfTheirOwn) {
   for (int form = 0; form < 16; ++form) {
     bool row_a = (form & 1) != 0, row_b = (form & 2) != 0;

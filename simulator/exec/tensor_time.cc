@@ -35,9 +35,11 @@ void wait_tensor_groups(Context& c, unsigned pending) {
   c.now = std::max(c.now, c.warp->tensor.committed[pending]);
 }
 
-bool has_warpgroup(const Context& c) {
+std::optional<unsigned> rank_in_warpgroup(const Context& c) {
   constexpr uint32_t kWarps = 4;
-  return (c.warp->index / kWarps + 1) * kWarps <= c.block->warps.size();
+  uint32_t index = c.warp->index;
+  if ((index / kWarps + 1) * kWarps > c.block->warps.size()) return std::nullopt;
+  return index % kWarps;
 }
 
 }  // namespace cb::sim
