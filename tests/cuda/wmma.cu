@@ -3,6 +3,8 @@
 #include <cuda_fp16.h>
 #include <mma.h>
 
+#include <type_traits>
+
 #include "check.h"
 
 using namespace nvcuda::wmma;
@@ -18,8 +20,8 @@ __global__ void product(const T* a, const T* b, const Sum* c, Sum* d) {
   fragment<accumulator, 16, 16, 16, Sum> sum, addend;
   fill_fragment(sum, Sum(0));
   for (int k = 0; k < kSize; k += 16) {
-    bool row_a = sizeof(LayoutA) && std::is_same<LayoutA, row_major>::value;
-    bool row_b = sizeof(LayoutB) && std::is_same<LayoutB, row_major>::value;
+    bool row_a = std::is_same<LayoutA, row_major>::value;
+    bool row_b = std::is_same<LayoutB, row_major>::value;
     load_matrix_sync(of_a, a + (row_a ? row * kSize + k : k * kSize + row), kSize);
     load_matrix_sync(of_b, b + (row_b ? k * kSize + column : column * kSize + k), kSize);
     mma_sync(sum, of_a, of_b, sum);
