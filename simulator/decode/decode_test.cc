@@ -48,9 +48,9 @@ std::vector<std::string> order_of(const FunctionCode& code) {
 }
 
 TEST(DecodeTest, UnknownInstructionsAreRefusedByNameAndLine) {
-  auto program = decode_body("wgmma.fence.sync.aligned;\nret;");
+  auto program = decode_body("tcgen05.wait::ld.sync.aligned;\nret;");
   ASSERT_FALSE(program);
-  EXPECT_THAT(program.error().message(), HasSubstr("ptx:7: wgmma.fence.sync.aligned"));
+  EXPECT_THAT(program.error().message(), HasSubstr("ptx:7: tcgen05.wait::ld.sync.aligned"));
 }
 
 TEST(DecodeTest, UndefinedFunctionsAreRefusedByName) {

@@ -298,7 +298,6 @@ TEST(MemoryRefusal, NamesWhatIsNotSupported) {
       {"atom.global.inc.u64 %rd1, [%rd0], %rd2;", "atom.global.inc.u64"},
       {"atom.local.add.u32 %r1, [%rd0], %r2;", "global and shared"},
       {"red.global.exch.b32 [%rd0], %r2;", "red has no such"},
-      {"cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd1, {%r4}], [%r1];", "tensors"},
       {"cp.async.ca.shared.global [%r1], [%rd1], 12;", "a size of 12"},
       {"cp.async.cg.shared.global [%r1], [%rd1], 8;", "a size of 8"},
       {"cp.async.wait_group %r1;", "must be a constant"},
