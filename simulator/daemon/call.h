@@ -32,6 +32,10 @@ class Call {
 
   uint64_t arg(int at) const { return request.args[at]; }
   bool has_flag(CopyFlag flag) const { return (request.flags & flag) != 0; }
+  /// What the host pays for a request: hardly anything for a node of a graph.
+  Time host_cost(Time usual) const {
+    return (request.flags & kPartOfGraph) != 0 ? cluster.costs.graph_node : usual;
+  }
   bool is_one_way() const;
 
   /// A plain structure at the start of the payload; nothing when it is too short.

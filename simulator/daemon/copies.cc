@@ -280,7 +280,7 @@ void copy(Call& call, Transfer transfer, uint64_t stream_id, uint64_t device_num
   if (transfer.dst.pageable) payload.deliver_to = &call.thread;
   auto work = make_copy(call, stream, transfer, std::move(payload));
   enqueue(call.cluster, call.process, work);
-  Time cost = call.has_flag(kCopyContinues) ? costs.clock_read : costs.copy_enqueue;
+  Time cost = call.has_flag(kCopyContinues) ? costs.clock_read : call.host_cost(costs.copy_enqueue);
   if (call.has_flag(kCopyAsync) && !transfer.dst.pageable) {
     if (transfer.src.pageable) cost += transfer.bytes * kStagingPsPerByte;
     return call.done(cost);
@@ -394,7 +394,7 @@ void memset_request(Call& call) {
   if (!accept_range(call, filling.address, *span, true) || !has_room(call, 0)) return;
   auto work = make_fill(call, stream, filling, *span);
   enqueue(call.cluster, call.process, work);
-  if (call.has_flag(kCopyAsync)) return call.done(costs.launch_enqueue);
+  if (call.has_flag(kCopyAsync)) return call.done(call.host_cost(costs.launch_enqueue));
   call.thread.clock += costs.launch_enqueue;
   std::string what = "waits for " + work->what;
   wait_for(call, {work}, *device, costs.call, what);

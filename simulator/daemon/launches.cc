@@ -95,8 +95,8 @@ std::shared_ptr<Work> make_kernel(Call& call, const std::shared_ptr<Stream>& str
   work->device = stream->device;
   work->stream = stream;
   work->what = "kernel " + kernel.name;
-  work->ready = call.thread.clock + cluster.costs.launch_enqueue + cluster.costs.launch +
-                (kernel.cooperative ? cluster.costs.cooperative_extra : 0);
+  work->ready = call.thread.clock + call.host_cost(cluster.costs.launch_enqueue) +
+                cluster.costs.launch + (kernel.cooperative ? cluster.costs.cooperative_extra : 0);
   work->gap = cluster.costs.launch_gap;
   auto held = std::make_shared<KernelLaunch>(std::move(kernel));
   work->begin = [&cluster, held](const std::shared_ptr<Work>& self, Time start) {
@@ -168,7 +168,7 @@ void launch(Call& call) {
   work->may_overlap =
       message->programmatic_serialization != 0 && call.cluster.profile.device.has_clusters();
   enqueue(call.cluster, process, work);
-  call.done(call.cluster.costs.launch_enqueue);
+  call.done(call.host_cost(call.cluster.costs.launch_enqueue));
 }
 
 }  // namespace cb::sim

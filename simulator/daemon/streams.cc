@@ -291,7 +291,7 @@ void stream_wait(Call& call) {
   auto work = marker(call, Work::Kind::kWait, stream, "a wait for an event");
   work->ready = call.thread.clock;
   enqueue(call.cluster, call.process, work, also);
-  call.done(call.cluster.costs.stream_op);
+  call.done(call.host_cost(call.cluster.costs.stream_op));
 }
 
 void device_sync(Call& call) {
@@ -334,7 +334,7 @@ void event_record(Call& call) {
   auto work = marker(call, Work::Kind::kRecord, stream, "the record of an event");
   event->record = work;
   enqueue(call.cluster, call.process, work);
-  call.done(call.cluster.costs.event);
+  call.done(call.host_cost(call.cluster.costs.event));
 }
 
 void event_sync(Call& call) {

@@ -138,6 +138,9 @@ enum class PointerKind : uint32_t { kUnknown = 0, kDevice = 1, kPinned = 2 };
 inline constexpr uint64_t kNullStream = 0;
 inline constexpr uint64_t kPerThreadStream = 2;  ///< the value of cudaStreamPerThread
 
+/// Of launches, copies, memsets, records and waits: one of many that a graph launches at once.
+inline constexpr uint16_t kPartOfGraph = 1 << 15;
+
 /// Flags of copies and memsets.
 enum CopyFlag : uint16_t {
   kCopyAsync = 1,        ///< return when the host may go on, not when the copy is done

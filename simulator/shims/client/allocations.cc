@@ -1,6 +1,7 @@
 #include "simulator/shims/client/allocations.h"
 
 #include "simulator/shims/client/call.h"
+#include "simulator/shims/client/capture.h"
 #include "simulator/shims/client/list.h"
 #include "simulator/shims/client/mutex.h"
 #include "simulator/shims/client/process.h"
@@ -85,10 +86,12 @@ cudaError_t allocate(void** pointer, size_t bytes) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
+  cudaError_t error = refuse_during_capture();
+  if (error != cudaSuccess) return error;
   int device = this_thread().device();
   Call call(Op::kMalloc);
   call.args(bytes, device);
-  cudaError_t error = call.wait();
+  error = call.wait();
   if (error != cudaSuccess) return error;
   Allocation allocation;
   allocation.base = call.result(0);
@@ -107,9 +110,11 @@ cudaError_t release(void* pointer) {
   if (find_allocation(address, &known) && known.kind != AllocationKind::kDevice) {
     return cudaErrorInvalidValue;
   }
+  cudaError_t error = refuse_during_capture();
+  if (error != cudaSuccess) return error;
   Call call(Op::kFree);
   call.args(address);
-  cudaError_t error = call.wait();
+  error = call.wait();
   if (error == cudaSuccess) remove_allocation(address, &known);
   return error;
 }

@@ -5,8 +5,10 @@
 
 #include "simulator/shims/client/allocations.h"
 #include "simulator/shims/client/call.h"
+#include "simulator/shims/client/capture.h"
 #include "simulator/shims/client/pointers.h"
 #include "simulator/shims/client/process.h"
+#include "simulator/shims/client/report.h"
 #include "simulator/shims/client/window.h"
 
 namespace cb::sim::client {
@@ -24,6 +26,17 @@ uint64_t span_bytes(size_t width, size_t rows, size_t pitch) {
   return span;
 }
 
+/// Whether the work went into a graph, or may not go on: then `error` is what the call returns.
+/// What needs a reply cannot be captured.
+bool is_captured(const Stream& stream, bool one_way, const GraphNode& node, Bytes payload,
+                 cudaError_t* error) {
+  if (!one_way) {
+    *error = refuse_in_capture(stream);
+    return *error != cudaSuccess;
+  }
+  return capture_work(stream, node, payload, {}, error) != Captured::kNo;
+}
+
 /// A copy in the daemon's memory only.
 cudaError_t copy_inside(uint64_t dst, uint64_t src, const CopyShape& shape, const CopyMode& mode,
                         uint16_t flags) {
@@ -32,7 +45,16 @@ cudaError_t copy_inside(uint64_t dst, uint64_t src, const CopyShape& shape, cons
   // Without a reply a bad range could only become a broken context, where CUDA returns an error.
   bool one_way = known && (flags & kCopyAsync) != 0;
   if (one_way) flags |= kCopyOneWay;
+  GraphNode node;
+  node.flags = flags;
+  cudaError_t error = cudaSuccess;
   if (shape.rows == 1) {
+    node.kind = GraphNode::Kind::kCopy;
+    node.args[0] = dst;
+    node.args[1] = src;
+    node.args[2] = shape.width_bytes;
+    node.args[4] = static_cast<uint64_t>(mode.stream.device);
+    if (is_captured(mode.stream, one_way, node, {}, &error)) return error;
     Call call(Op::kMemcpy, flags);
     call.args(dst, src, shape.width_bytes, mode.stream.id, mode.stream.device)
         .on(mode.stream.device);
@@ -47,6 +69,8 @@ cudaError_t copy_inside(uint64_t dst, uint64_t src, const CopyShape& shape, cons
   message.height = shape.rows;
   message.stream = mode.stream.id;
   message.device = mode.stream.device;
+  node.kind = GraphNode::Kind::kCopy2D;
+  if (is_captured(mode.stream, one_way, node, {&message, sizeof message}, &error)) return error;
   Call call(Op::kMemcpy2D, flags);
   call.payload({&message, sizeof message}).on(mode.stream.device);
   return one_way ? call.send() : call.wait();
@@ -200,6 +224,11 @@ cudaError_t copy(void* dst, const void* src, const CopyShape& shape, cudaMemcpyK
   if (dst_inside && src_inside) {
     return copy_inside(address_of(dst), address_of(src), shape, mode, flags);
   }
+  error = refuse_in_capture(mode.stream);
+  if (error != cudaSuccess) {
+    if (mode.async) report("copies of pageable memory cannot be captured");
+    return error;
+  }
   flags |= dst_inside ? kCopySrcPageable : kCopyDstPageable;
   size_t pitch = dst_inside ? shape.dst_pitch : shape.src_pitch;
   error = check_allocated(address_of(dst_inside ? dst : src),
@@ -223,6 +252,15 @@ cudaError_t fill(const Fill& fill, const CopyMode& mode) {
   uint16_t flags = mode.async || !pinned ? kCopyAsync : 0;
   bool one_way = flags != 0 && is_known_range(address, span);
   if (one_way) flags |= kCopyOneWay;
+  GraphNode node;
+  node.kind = GraphNode::Kind::kFill;
+  node.flags = flags;
+  const uint64_t args[] = {address,       fill.value, fill.element_bytes,
+                           fill.elements, fill.rows,  fill.pitch_bytes};
+  memcpy(node.args, args, sizeof args);
+  node.args[7] = static_cast<uint64_t>(mode.stream.device);
+  cudaError_t error = cudaSuccess;
+  if (is_captured(mode.stream, one_way, node, {}, &error)) return error;
   Call call(Op::kMemset, flags);
   call.args(address, fill.value, fill.element_bytes, fill.elements, fill.rows, fill.pitch_bytes,
             mode.stream.id, mode.stream.device)

@@ -6,6 +6,7 @@
 #include "simulator/shims/client/allocations.h"
 #include "simulator/shims/client/attributes.h"
 #include "simulator/shims/client/call.h"
+#include "simulator/shims/client/capture.h"
 #include "simulator/shims/client/events.h"
 #include "simulator/shims/client/modules.h"
 #include "simulator/shims/client/peers.h"
@@ -37,6 +38,8 @@ bool has_limit(int device, int limit) {
 }  // namespace
 
 cudaError_t synchronize_device() {
+  cudaError_t error = refuse_during_capture();
+  if (error != cudaSuccess) return error;
   return Call(Op::kDeviceSync).args(this_thread().device()).wait();
 }
 

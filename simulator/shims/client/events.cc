@@ -1,6 +1,7 @@
 #include "simulator/shims/client/events.h"
 
 #include "simulator/shims/client/call.h"
+#include "simulator/shims/client/capture.h"
 #include "simulator/shims/client/handles.h"
 #include "simulator/shims/client/process.h"
 
@@ -57,6 +58,8 @@ cudaError_t record_event(cudaEvent_t handle, cudaStream_t stream_handle, unsigne
       stream.device != event->device) {
     return cudaErrorInvalidResourceHandle;
   }
+  cudaError_t error = cudaSuccess;
+  if (capture_record(stream, *event, &error) != Captured::kNo) return error;
   event->recorded = true;
   return Call(Op::kEventRecord).args(event->id, stream.id, stream.device).send();
 }
@@ -64,6 +67,7 @@ cudaError_t record_event(cudaEvent_t handle, cudaStream_t stream_handle, unsigne
 cudaError_t synchronize_event(cudaEvent_t handle) {
   Event* event = events.find(handle);
   if (event == nullptr) return cudaErrorInvalidResourceHandle;
+  if (event->captured) return cudaErrorCapturedEvent;
   if (!event->recorded && !event->imported) return cudaSuccess;
   return Call(Op::kEventSync).args(event->id).on(event->device).wait();
 }
@@ -71,6 +75,7 @@ cudaError_t synchronize_event(cudaEvent_t handle) {
 cudaError_t query_event(cudaEvent_t handle) {
   Event* event = events.find(handle);
   if (event == nullptr) return cudaErrorInvalidResourceHandle;
+  if (event->captured) return cudaErrorCapturedEvent;
   if (!event->recorded && !event->imported) return cudaSuccess;
   return Call(Op::kEventQuery).args(event->id).on(event->device).wait();
 }

@@ -14,6 +14,7 @@ struct Event {
   unsigned flags = 0;
   bool recorded = false;  ///< in this process, ever
   bool imported = false;
+  bool captured = false;  ///< its last record became a node of a graph
 };
 
 /// nullptr for anything that is no event.

@@ -5,6 +5,7 @@
 
 #include "simulator/protocol/occupancy.h"
 #include "simulator/shims/client/call.h"
+#include "simulator/shims/client/capture.h"
 #include "simulator/shims/client/process.h"
 
 namespace cb::sim::client {
@@ -159,9 +160,12 @@ cudaError_t launch(Kernel* kernel, LaunchRequest request, const Parameters& para
   message.stream = request.stream.id;
   message.param_bytes = info.param_bytes;
   message.priority = request.has_priority ? request.priority : request.stream.priority;
-  return Call(Op::kLaunch)
-      .payload({&message, sizeof message}, {bytes, bytes == nullptr ? 0 : info.param_bytes})
-      .send();
+  Bytes packed{bytes, bytes == nullptr ? 0 : info.param_bytes};
+  if (capture_work(request.stream, GraphNode(), {&message, sizeof message}, packed, &error) !=
+      Captured::kNo) {
+    return error;
+  }
+  return Call(Op::kLaunch).payload({&message, sizeof message}, packed).send();
 }
 
 }  // namespace cb::sim::client

@@ -1,6 +1,7 @@
 #include "simulator/shims/client/streams.h"
 
 #include "simulator/shims/client/call.h"
+#include "simulator/shims/client/capture.h"
 #include "simulator/shims/client/events.h"
 #include "simulator/shims/client/handles.h"
 #include "simulator/shims/client/process.h"
@@ -57,12 +58,16 @@ cudaError_t destroy_stream(cudaStream_t handle) {
 cudaError_t synchronize_stream(cudaStream_t handle, DefaultStream null_means) {
   Stream stream;
   if (!find_stream(handle, null_means, &stream)) return cudaErrorInvalidResourceHandle;
+  cudaError_t error = refuse_in_capture(stream);
+  if (error != cudaSuccess) return error;
   return Call(Op::kStreamSync).args(stream.id, stream.device).on(stream.device).wait();
 }
 
 cudaError_t query_stream(cudaStream_t handle, DefaultStream null_means) {
   Stream stream;
   if (!find_stream(handle, null_means, &stream)) return cudaErrorInvalidResourceHandle;
+  cudaError_t error = refuse_in_capture(stream);
+  if (error != cudaSuccess) return error;
   return Call(Op::kStreamQuery).args(stream.id, stream.device).on(stream.device).wait();
 }
 
@@ -75,6 +80,8 @@ cudaError_t wait_for_event(cudaStream_t handle, cudaEvent_t event_handle, unsign
   if (event == nullptr || !find_stream(handle, null_means, &stream)) {
     return cudaErrorInvalidResourceHandle;
   }
+  cudaError_t error = cudaSuccess;
+  if (capture_wait(stream, *event, &error) != Captured::kNo) return error;
   return Call(Op::kStreamWait).args(stream.id, stream.device, event->id).send();
 }
 

@@ -26,7 +26,6 @@ unsigned flags_of(const Stream& stream) { return stream.flags; }
 CUdevice device_of_stream(const Stream& stream) { return stream.device; }
 unsigned long long id_of(const Stream& stream) { return stream.id; }
 CUcontext context_of_stream(const Stream& stream) { return context_of(stream.device); }
-CUstreamCaptureStatus not_capturing(const Stream&) { return CU_STREAM_CAPTURE_STATUS_NONE; }
 
 }  // namespace
 
@@ -96,13 +95,6 @@ CB_DRIVER CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
 }
 CB_DRIVER CUresult cuStreamGetCtx_ptsz(CUstream stream, CUcontext* context) {
   return about_stream(stream, kPerThread, context, context_of_stream);
-}
-
-CB_DRIVER CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  return about_stream(stream, kLegacy, status, not_capturing);
-}
-CB_DRIVER CUresult cuStreamIsCapturing_ptsz(CUstream stream, CUstreamCaptureStatus* status) {
-  return about_stream(stream, kPerThread, status, not_capturing);
 }
 
 CB_DRIVER CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {

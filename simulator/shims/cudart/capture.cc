@@ -1,45 +1,77 @@
-// Stream capture cannot begin here (cudaStreamBeginCapture is refused by name), so that the
-// questions about it have true answers: no stream is capturing.
+// Stream capture: see client/capture.h. The functions exist for the legacy default stream and, with
+// the suffix _ptsz, for that of the thread.
 
-#include "simulator/shims/client/streams.h"
+#include "simulator/shims/client/capture.h"
+
+#include "simulator/shims/client/graphs.h"
+#include "simulator/shims/client/report.h"
 #include "simulator/shims/cudart/api.h"
 
 using namespace cb::sim::client;
 
 namespace {
 
-cudaError_t capture_status(cudaStream_t handle, DefaultStream null_means,
-                           cudaStreamCaptureStatus* status) {
-  Stream stream;
-  if (status == nullptr) return cudaErrorInvalidValue;
-  if (!find_stream(handle, null_means, &stream)) return cudaErrorInvalidResourceHandle;
-  *status = cudaStreamCaptureStatusNone;
-  return cudaSuccess;
+constexpr auto kLegacy = DefaultStream::kLegacy;
+constexpr auto kPerThread = DefaultStream::kPerThread;
+
+cudaError_t end(cudaStream_t stream, DefaultStream null_means, cudaGraph_t* handle) {
+  return api([&] {
+    if (handle == nullptr) return cudaErrorInvalidValue;
+    *handle = nullptr;
+    Graph* graph = nullptr;
+    cudaError_t error = end_capture(stream, null_means, &graph);
+    return error == cudaSuccess ? new_graph(graph, handle) : error;
+  });
+}
+
+/// The graph under capture and its nodes have no handles here.
+cudaError_t info(cudaStream_t stream, DefaultStream null_means, cudaStreamCaptureStatus* status,
+                 unsigned long long* id, const void* graph, const void* nodes, const void* edges) {
+  return api([&] {
+    cudaError_t error = capture_status(stream, null_means, status, id);
+    if (error != cudaSuccess || *status == cudaStreamCaptureStatusNone) return error;
+    if (graph == nullptr && nodes == nullptr && edges == nullptr) return cudaSuccess;
+    report("cudaStreamGetCaptureInfo: the graph and nodes of a capture are not supported");
+    return cudaErrorNotSupported;
+  });
 }
 
 }  // namespace
 
+CB_API cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  return api([&] { return begin_capture(stream, mode, kLegacy); });
+}
+CB_API cudaError_t cudaStreamBeginCapture_ptsz(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  return api([&] { return begin_capture(stream, mode, kPerThread); });
+}
+
+CB_API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  return end(stream, kLegacy, graph);
+}
+CB_API cudaError_t cudaStreamEndCapture_ptsz(cudaStream_t stream, cudaGraph_t* graph) {
+  return end(stream, kPerThread, graph);
+}
+
 CB_API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  return api([&] { return capture_status(stream, DefaultStream::kLegacy, status); });
+  return api([&] { return capture_status(stream, kLegacy, status, nullptr); });
 }
 CB_API cudaError_t cudaStreamIsCapturing_ptsz(cudaStream_t stream,
                                               cudaStreamCaptureStatus* status) {
-  return api([&] { return capture_status(stream, DefaultStream::kPerThread, status); });
+  return api([&] { return capture_status(stream, kPerThread, status, nullptr); });
 }
 
-// The remaining results mean something only while a stream is capturing.
 CB_API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
-                                            unsigned long long*, cudaGraph_t*,
-                                            const cudaGraphNode_t**, const cudaGraphEdgeData**,
-                                            size_t*) {
-  return api([&] { return capture_status(stream, DefaultStream::kLegacy, status); });
+                                            unsigned long long* id, cudaGraph_t* graph,
+                                            const cudaGraphNode_t** nodes,
+                                            const cudaGraphEdgeData** edges, size_t*) {
+  return info(stream, kLegacy, status, id, graph, nodes, edges);
 }
 CB_API cudaError_t cudaStreamGetCaptureInfo_ptsz(cudaStream_t stream,
                                                  cudaStreamCaptureStatus* status,
-                                                 unsigned long long*, cudaGraph_t*,
-                                                 const cudaGraphNode_t**, const cudaGraphEdgeData**,
-                                                 size_t*) {
-  return api([&] { return capture_status(stream, DefaultStream::kPerThread, status); });
+                                                 unsigned long long* id, cudaGraph_t* graph,
+                                                 const cudaGraphNode_t** nodes,
+                                                 const cudaGraphEdgeData** edges, size_t*) {
+  return info(stream, kPerThread, status, id, graph, nodes, edges);
 }
 
 CB_API cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
