@@ -5,23 +5,35 @@
 
 #include "array.h"
 
-#define SINGLE_FUNCTIONS(X)                                                                      \
-  X(sinf, sinl, 2)                                                                               \
-  X(cosf, cosl, 2)                                                                               \
-  X(tanf, tanl, 4)                                                                               \
-  X(asinf, asinl, 2)                                                                             \
-  X(acosf, acosl, 2) X(atanf, atanl, 2) X(sinhf, sinhl, 3) X(coshf, coshl, 2) X(tanhf, tanhl, 2) \
-      X(expf, expl, 2) X(exp2f, exp2l, 2) X(exp10f, exp10l, 2) X(expm1f, expm1l, 1)              \
-          X(cbrtf, cbrtl, 1) X(erff, erfl, 2) X(erfcf, erfcl, 4) X(asinhf, asinhl, 3)            \
-              X(sqrtf, sqrtl, 0)
-#define DOUBLE_FUNCTIONS(X)                                                                   \
-  X(sin, sinl, 2)                                                                             \
-  X(cos, cosl, 2)                                                                             \
-  X(tan, tanl, 2)                                                                             \
-  X(asin, asinl, 2)                                                                           \
-  X(acos, acosl, 2) X(atan, atanl, 2) X(sinh, sinhl, 2) X(cosh, coshl, 1) X(tanh, tanhl, 2)   \
-      X(exp, expl, 1) X(exp2, exp2l, 1) X(expm1, expm1l, 1) X(cbrt, cbrtl, 1) X(erf, erfl, 2) \
-          X(erfc, erfcl, 5) X(asinh, asinhl, 3) X(sqrt, sqrtl, 0)
+#define SINGLE_FUNCTIONS(X) \
+  X(sinf, sinl, 2)          \
+  X(cosf, cosl, 2)          \
+  X(tanf, tanl, 4)          \
+  X(asinf, asinl, 2)        \
+  X(acosf, acosl, 2)        \
+  X(atanf, atanl, 2)        \
+  X(sinhf, sinhl, 3)        \
+  X(coshf, coshl, 2)        \
+  X(tanhf, tanhl, 2)        \
+  X(expf, expl, 2)          \
+  X(exp2f, exp2l, 2)        \
+  X(exp10f, exp10l, 2)      \
+  X(expm1f, expm1l, 1)      \
+  X(cbrtf, cbrtl, 1) X(erff, erfl, 2) X(erfcf, erfcl, 4) X(asinhf, asinhl, 3) X(sqrtf, sqrtl, 0)
+#define DOUBLE_FUNCTIONS(X) \
+  X(sin, sinl, 2)           \
+  X(cos, cosl, 2)           \
+  X(tan, tanl, 2)           \
+  X(asin, asinl, 2)         \
+  X(acos, acosl, 2)         \
+  X(atan, atanl, 2)         \
+  X(sinh, sinhl, 2)         \
+  X(cosh, coshl, 1)         \
+  X(tanh, tanhl, 2)         \
+  X(exp, expl, 1)           \
+  X(exp2, exp2l, 1)         \
+  X(expm1, expm1l, 1)       \
+  X(cbrt, cbrtl, 1) X(erf, erfl, 2) X(erfc, erfcl, 5) X(asinh, asinhl, 3) X(sqrt, sqrtl, 0)
 /// Of positive numbers only.
 #define SINGLE_LOGARITHMS(X) X(logf, logl, 1) X(log2f, log2l, 1) X(log10f, log10l, 2)
 #define DOUBLE_LOGARITHMS(X) \
