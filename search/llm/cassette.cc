@@ -26,8 +26,10 @@ struct Entry {
 std::string key_of(const Json& request) { return sha256_hex(dump_json(request)); }
 
 std::string line_of(const Entry& entry) {
-  return dump_json(Json{
-      {"key", key_of(entry.request)}, {"request", entry.request}, {"reply", to_json(entry.reply)}});
+  return dump_json(Json{{"label", entry.label},
+                        {"key", key_of(entry.request)},
+                        {"request", entry.request},
+                        {"reply", to_json(entry.reply)}});
 }
 
 /// The whole prompt of a stored request.

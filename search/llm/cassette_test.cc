@@ -61,6 +61,7 @@ TEST(CassetteClient, ReplaysByLabelUnlessItIsStrict) {
   Request request = question("after 1.00 ms");
   request.label = "task/0/1";
   cassette->record(request, reply);
+  cassette = std::make_shared<Cassette>(folder.path());
   request.messages[0].text = "after 1.01 ms";
   auto lenient = cassette_client(cassette, CassetteMode::kReplay, nullptr);
   auto strict = cassette_client(cassette, CassetteMode::kStrict, nullptr);
