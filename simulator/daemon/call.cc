@@ -16,6 +16,7 @@ bool Call::is_one_way() const {
     case Op::kEventDestroy:
     case Op::kEventRecord:
     case Op::kLaunch:
+    case Op::kHostFunction:
       return true;
     case Op::kMemcpy:
     case Op::kMemcpy2D:

@@ -88,7 +88,8 @@ void report_fault(Cluster& cluster, const HostProcess& process, Time time, Acces
                   .write = write});
 }
 
-/// Checks one side when the call is made. False: the call has ended.
+}  // namespace
+
 bool accept_range(Call& call, uint64_t address, uint64_t span, bool write) {
   AccessFault fault = check_range(call.cluster, call.process, address, span, write);
   if (fault == AccessFault::kNone) return true;
@@ -101,8 +102,6 @@ bool accept_range(Call& call, uint64_t address, uint64_t span, bool write) {
   return false;
 }
 
-/// Checks one side when the bytes move: memory may have been freed or taken back. False: the
-/// context is broken.
 bool still_allowed(Cluster& cluster, HostProcess& process, int device, uint64_t address,
                    uint64_t span, bool write) {
   AccessFault fault = check_range(cluster, process, address, span, write);
@@ -111,6 +110,8 @@ bool still_allowed(Cluster& cluster, HostProcess& process, int device, uint64_t 
   cluster.break_context(process, device, cuda_error_of(finding_kind(fault)));
   return false;
 }
+
+namespace {
 
 /// Visits rows in pieces: visit(row, column, bytes). False when the memory quota is exceeded on the
 /// way, of which huge copies must not make too much.
@@ -225,18 +226,6 @@ std::shared_ptr<Work> make_copy(Call& call, const std::shared_ptr<Stream>& strea
     });
   };
   return work;
-}
-
-/// Whether there is room for another item, with `staged` bytes. False: the call waits for it.
-bool has_room(Call& call, uint64_t staged) {
-  HostProcess& process = call.process;
-  auto fits = [&process, staged] {
-    return process.unfinished.size() < kProcessQuota.unfinished_work &&
-           (staged == 0 || process.staged_bytes + staged <= kProcessQuota.staged_bytes);
-  };
-  if (fits()) return true;
-  call.again(fits, "waits for room in its queue of work");
-  return false;
 }
 
 /// Flags that contradict each other come from no shim of ours.

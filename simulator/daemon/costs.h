@@ -20,6 +20,12 @@ struct Costs {
   /// Of each node of a graph that is launched, for the host: since CUDA 12.6 about a nanosecond
   /// (developer.nvidia.com, "Constant Time Launch for Straight-Line CUDA Graphs").
   Time graph_node = 1'000;
+  /// From a host function's turn in its stream to its start on the driver's thread: an interrupt
+  /// and a thread that wakes. Estimate; nothing published says it.
+  Time host_function = 8'000'000;
+  /// Of one stream memory operation, besides the way to the word: a semaphore operation of the
+  /// device's front end. Estimate; nothing published says it.
+  Time stream_memory_op = 500'000;
   Time clock_read = 20'000;  ///< of clock_gettime through the vDSO
   /// How far polls that find nothing new may be apart in the end; their cost doubles up to it.
   Time longest_query = 10'000'000;

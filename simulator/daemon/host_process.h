@@ -3,6 +3,7 @@
 // A host process, one per rank, and its threads: handles, quotas, and where each thread stands in
 // virtual time.
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -103,6 +104,9 @@ struct HostProcess {
   std::map<uint64_t, OpenedMemory> opened;
   std::map<uint64_t, std::shared_ptr<Work>> unfinished;  ///< in the order of enqueueing
   uint64_t next_work = 1;
+  std::deque<std::shared_ptr<Work>> functions;  ///< host functions whose turn has come
+  std::shared_ptr<Work> running_function;
+  HostThread* function_thread = nullptr;  ///< that runs them; nullptr: there is none yet
   uint64_t staged_bytes = 0;
   Time last_work_end = 0;
   uint64_t host_bytes = 0;  ///< copied between host and device, in all

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "simulator/daemon/host_functions.h"
 #include "simulator/daemon/job.h"
 
 namespace cb::sim {
@@ -83,6 +84,15 @@ Json rank_json(const Cluster& cluster, const HostProcess& process) {
   return json;
 }
 
+/// Stream memory operations that wait for a value, at most kMaxWaiters.
+std::vector<const Work*> waiting_work(const HostProcess& process) {
+  std::vector<const Work*> waiting;
+  for (const auto& [number, work] : process.unfinished) {
+    if (!work->waits_for.empty() && waiting.size() < kMaxWaiters) waiting.push_back(work.get());
+  }
+  return waiting;
+}
+
 }  // namespace
 
 Json make_report(const Cluster& cluster, Time time) {
@@ -104,13 +114,20 @@ Json make_report(const Cluster& cluster, Time time) {
   for (const Waiter& waiter : cluster.engine.waiters(kMaxWaiters)) {
     json["waiters"].push_back(waiter_json(waiter));
   }
+  json["streams"] = Json::array();
   json["hosts"] = Json::array();
   json["ranks"] = Json::array();
   for (const auto& process : cluster.processes) {
     if (process == nullptr) continue;
     json["ranks"].push_back(rank_json(cluster, *process));
+    for (const Work* work : waiting_work(*process)) {
+      json["streams"].push_back({{"rank", process->rank},
+                                 {"device", work->device},
+                                 {"stream", work->stream->id},
+                                 {"what", work->waits_for}});
+    }
     for (const auto& thread : process->threads) {
-      if (thread->state == ThreadState::kEnded) continue;
+      if (thread->state == ThreadState::kEnded || is_idle_function_thread(*thread)) continue;
       json["hosts"].push_back({{"rank", process->rank},
                                {"thread", thread->id},
                                {"state", state_name(thread->state)},
@@ -147,8 +164,12 @@ std::string describe_report(const Cluster& cluster) {
     if (!process->fault.empty()) {
       text += fmt::format("rank {}: broke the protocol: {}\n", process->rank, process->fault);
     }
+    for (const Work* work : waiting_work(*process)) {
+      text +=
+          fmt::format("rank {}: stream {} {}\n", process->rank, work->stream->id, work->waits_for);
+    }
     for (const auto& thread : process->threads) {
-      if (thread->state != ThreadState::kBlocked) continue;
+      if (thread->state != ThreadState::kBlocked || is_idle_function_thread(*thread)) continue;
       text +=
           fmt::format("rank {}: host thread {} {}\n", process->rank, thread->id, thread->call.what);
     }

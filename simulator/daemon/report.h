@@ -6,6 +6,7 @@
 //    "findings": [{"kind", "time_ps", "rank", "device", "kernel", "file", "line", "instruction",
 //                  "ptx_line", "block", "thread", "detail", "address", "bytes", "write"}],
 //    "num_waiters": n, "waiters": [{"rank", ..., "num_threads", "waits_for", "address", "value"}],
+//    "streams": [{"rank", "device", "stream", "what"}],
 //    "hosts": [{"rank", "thread", "state", "what", "time_ps"}],
 //    "ranks": [{"rank", "warp_instructions", "lane_instructions", "kernels", "blocks",
 //               "host_bytes", "link_bytes": [{"to", "bytes"}], "api_calls": {name: n},

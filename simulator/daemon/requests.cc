@@ -2,11 +2,13 @@
 
 #include "simulator/daemon/call.h"
 #include "simulator/daemon/copies.h"
+#include "simulator/daemon/host_functions.h"
 #include "simulator/daemon/job.h"
 #include "simulator/daemon/launches.h"
 #include "simulator/daemon/memory_requests.h"
 #include "simulator/daemon/modules.h"
 #include "simulator/daemon/report.h"
+#include "simulator/daemon/stream_memory.h"
 #include "simulator/daemon/streams.h"
 #include "simulator/daemon/thread_requests.h"
 #include "simulator/daemon/virtual_memory_requests.h"
@@ -97,6 +99,9 @@ constexpr Operation kOperations[] = {
     {Op::kMemcpy2D, "memcpy_2d", memcpy_2d},
     {Op::kMemset, "memset", memset_request},
     {Op::kLaunch, "launch", launch},
+    {Op::kHostFunction, "host_function", host_function},
+    {Op::kHostFunctionNext, "host_function_next", host_function_next},
+    {Op::kStreamMemory, "stream_memory", stream_memory},
 };
 
 /// nullptr: there is no such request.

@@ -4,6 +4,7 @@
 
 #include "base/socket.h"
 #include "simulator/daemon/call.h"
+#include "simulator/daemon/host_functions.h"
 
 namespace cb::sim {
 namespace {
@@ -129,7 +130,8 @@ void Server::collect_fds() {
     for (auto& thread : process->threads) {
       bool is_read = thread->state == ThreadState::kRunning ||
                      (thread->state == ThreadState::kBlocked && thread->call.owes_reply);
-      if (!is_read) continue;
+      // It dies with its process, the end of which other threads announce.
+      if (!is_read || is_idle_function_thread(*thread)) continue;
       polled_.push_back({thread->connection.fd(), POLLIN, 0});
       polled_threads_.push_back(thread.get());
     }

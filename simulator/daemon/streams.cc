@@ -67,6 +67,7 @@ void mark_done(HostProcess& process, Work& work, Time end) {
   // A stream and its last item must not keep each other alive.
   if (work.stream->last.get() == &work) work.stream->last.reset();
   work.stream.reset();
+  work.waits_for.clear();
   work.primary.reset();
   work.dependents.clear();
 }
@@ -91,14 +92,6 @@ std::shared_ptr<Work> marker(Call& call, Work::Kind kind, const std::shared_ptr<
     cluster.engine.at(start, [&cluster, self] { finish(cluster, self); });
   };
   return work;
-}
-
-bool queue_is_full(Call& call) {
-  HostProcess& process = call.process;
-  if (process.unfinished.size() < kProcessQuota.unfinished_work) return false;
-  call.again([&process] { return process.unfinished.size() < kProcessQuota.unfinished_work; },
-             "waits for room in its queue of work");
-  return true;
 }
 
 /// Answers whether `list` is done as of the end of the query, which costs more the longer a thread
@@ -200,9 +193,22 @@ void cancel(Cluster& cluster, HostProcess& process, int device) {
   for (const auto& work : cancelled) {
     mark_done(process, *work, cluster.engine.now());
     work->begin = nullptr;
+    if (work->on_cancel) work->on_cancel(work);
+    work->on_cancel = nullptr;
   }
   for (const auto& work : cancelled) start_successors(cluster, *work);
   cluster.engine.interrupt();
+}
+
+bool has_room(Call& call, uint64_t staged) {
+  HostProcess& process = call.process;
+  auto fits = [&process, staged] {
+    return process.unfinished.size() < kProcessQuota.unfinished_work &&
+           (staged == 0 || process.staged_bytes + staged <= kProcessQuota.staged_bytes);
+  };
+  if (fits()) return true;
+  call.again(fits, "waits for room in its queue of work");
+  return false;
 }
 
 WorkList pending_in(HostProcess& process, const Stream& stream) {
@@ -285,7 +291,7 @@ void stream_wait(Call& call) {
   std::shared_ptr<Stream> stream = call.stream(call.arg(0), *device);
   if (stream == nullptr) return;
   std::shared_ptr<Event> event = call.event(call.arg(2));
-  if (event == nullptr || queue_is_full(call)) return;
+  if (event == nullptr || !has_room(call, 0)) return;
   WorkList also;
   if (event->record != nullptr) also.push_back(event->record);
   auto work = marker(call, Work::Kind::kWait, stream, "a wait for an event");
@@ -330,7 +336,7 @@ void event_record(Call& call) {
   if (event->device != *device && event->rank == call.process.rank) {
     return call.fail(kCudaInvalidResourceHandle);
   }
-  if (queue_is_full(call)) return;
+  if (!has_room(call, 0)) return;
   auto work = marker(call, Work::Kind::kRecord, stream, "the record of an event");
   event->record = work;
   enqueue(call.cluster, call.process, work);

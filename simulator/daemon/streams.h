@@ -32,6 +32,9 @@ void kernel_ended(Cluster& cluster, const std::shared_ptr<Work>& work);
 /// Ends all unfinished work of the process (of one device, unless it is -1) at once.
 void cancel(Cluster& cluster, HostProcess& process, int device);
 
+/// Whether there is room for another item, with `staged` bytes. False: the call waits for it.
+bool has_room(Call& call, uint64_t staged);
+
 /// What a synchronisation with the stream waits for now.
 WorkList pending_in(HostProcess& process, const Stream& stream);
 WorkList pending_on(HostProcess& process, int device);

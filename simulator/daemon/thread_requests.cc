@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simulator/daemon/call.h"
+#include "simulator/daemon/host_functions.h"
 
 namespace cb::sim {
 namespace {
@@ -47,7 +48,7 @@ void bye(Call& call) {
   call.thread.connection.close();
   auto& threads = call.process.threads;
   bool is_last = std::all_of(threads.begin(), threads.end(), [](const auto& thread) {
-    return thread->state == ThreadState::kEnded;
+    return thread->state == ThreadState::kEnded || is_idle_function_thread(*thread);
   });
   if (call.arg(0) == 1 || is_last) {
     call.cluster.end_process(call.process, HostProcess::State::kSaidGoodbye);

@@ -17,7 +17,15 @@ struct HostProcess;
 struct Stream;
 
 struct Work {
-  enum class Kind : uint8_t { kKernel, kCopy, kFill, kRecord, kWait };
+  enum class Kind : uint8_t {
+    kKernel,
+    kCopy,
+    kFill,
+    kRecord,
+    kWait,
+    kHostFunction,
+    kStreamMemory,
+  };
   Kind kind = Kind::kKernel;
   HostProcess* owner = nullptr;  ///< nullptr once its process is gone
   uint64_t number = 0;           ///< of the owner's work
@@ -33,6 +41,13 @@ struct Work {
   /// Starts it; called once, when nothing is unmet. Ends by finish().
   std::function<void(const std::shared_ptr<Work>&, Time start)> begin;
   std::vector<std::shared_ptr<Work>> successors;
+  /// Called when it ends by cancel().
+  std::function<void(const std::shared_ptr<Work>&)> on_cancel;
+  std::string waits_for;  ///< what a stream memory operation waits for, for a deadlock's report
+
+  // Host functions.
+  uint64_t token = 0;             ///< the process's name for it
+  bool runs_after_error = false;  ///< a callback is called even if its context is broken
 
   // Kernels that overlap: programmatic dependent launch.
   bool may_overlap = false;       ///< with the kernel before it in its stream
@@ -42,7 +57,9 @@ struct Work {
   std::vector<std::shared_ptr<Work>> dependents;  ///< those whose primary it is
   uint64_t run = 0;                               ///< the engine's number of a kernel; 0: none yet
 
-  bool is_device_work() const { return kind != Kind::kRecord && kind != Kind::kWait; }
+  bool is_device_work() const {
+    return kind == Kind::kKernel || kind == Kind::kCopy || kind == Kind::kFill;
+  }
 };
 
 using WorkList = std::vector<std::shared_ptr<Work>>;

@@ -165,6 +165,12 @@ void Engine::written(uint64_t address, uint64_t bytes) {
   }
 }
 
+uint64_t Engine::watch(uint64_t address, uint32_t bytes, std::function<void()> on_write) {
+  return state_->add_outer_watch(address, bytes, std::move(on_write));
+}
+
+void Engine::unwatch(uint64_t number) { state_->remove_outer_watch(number); }
+
 void Engine::host_may_have_written() {
   if (state_->num_pinned != 0) state_->host_may_have_written();
 }

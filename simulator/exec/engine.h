@@ -89,6 +89,11 @@ class Engine {
   /// Memory was written by somebody else (host, copy): wakes who waits for it.
   void written(uint64_t address, uint64_t bytes);
 
+  /// Calls `on_write` whenever [address, address + bytes) may have been written, until unwatch().
+  /// Returns its number, not 0.
+  uint64_t watch(uint64_t address, uint32_t bytes, std::function<void()> on_write);
+  void unwatch(uint64_t number);
+
   /// Pinned memory may have been written by a host process: wakes who waits for it and finds it
   /// changed. To be called whenever a host thread makes a request.
   void host_may_have_written();

@@ -77,6 +77,14 @@ struct LineWatch {
   uint64_t park_id = 0;
 };
 
+/// Memory that somebody outside the engine watches.
+struct OuterWatch {
+  uint64_t address = 0;  ///< at home, see AddressSpace::home_of
+  uint32_t bytes = 0;
+  bool is_pinned = false;  ///< host processes may write it
+  std::function<void()> on_write;
+};
+
 struct RankState {
   EngineStats stats;
   uint32_t pace = 1;
@@ -123,9 +131,10 @@ struct EngineState {
 
   WatchFilter filter;
   std::map<uint64_t, std::vector<LineWatch>> watches;  ///< by address / 64
+  std::map<uint64_t, OuterWatch> outer_watches;        ///< of Engine::watch
   uint64_t next_park = 1;
   uint64_t num_deadlines = 0;  ///< parked groups that wake by themselves
-  uint64_t num_pinned = 0;     ///< parked groups that wait for pinned memory
+  uint64_t num_pinned = 0;     ///< parked groups and outer watches that wait for pinned memory
 
   // engine.cc
   void queue_warp(Warp& warp, Time time);
@@ -200,6 +209,9 @@ struct EngineState {
   void written(uint64_t lo, uint64_t hi, Time time);
   void written_at_home(uint64_t lo, uint64_t hi, Time time);
   void host_may_have_written();
+  uint64_t add_outer_watch(uint64_t address, uint32_t bytes, std::function<void()> on_write);
+  void remove_outer_watch(uint64_t number);
+  void call_outer_watches(uint64_t lo, uint64_t hi, Time time);
 
   // stores.cc
   Time reach_time(const Context& c, const MicroOp* op) const;

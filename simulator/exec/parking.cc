@@ -226,6 +226,7 @@ void EngineState::written_at_home(uint64_t lo, uint64_t hi, Time time) {
     }
     if (!maybe) return;
   }
+  if (!outer_watches.empty()) call_outer_watches(lo, hi, time);
   std::vector<LineWatch> found;
   auto end = watches.upper_bound(last_line(hi));
   for (auto place = watches.lower_bound(first_line(lo)); place != end; ++place) {
@@ -248,7 +249,51 @@ void EngineState::written_at_home(uint64_t lo, uint64_t hi, Time time) {
   }
 }
 
+uint64_t EngineState::add_outer_watch(uint64_t address, uint32_t bytes,
+                                      std::function<void()> on_write) {
+  uint64_t number = next_park++;
+  const Allocation* allocation = memory.find(address);
+  OuterWatch watch;
+  watch.address = memory.has_mappings() ? memory.home_of(address) : address;
+  watch.bytes = bytes;
+  watch.is_pinned = allocation != nullptr && allocation->kind == Allocation::Kind::kPinned;
+  watch.on_write = std::move(on_write);
+  for (uint64_t line = first_line(watch.address); line <= last_line(watch.address + bytes);
+       ++line) {
+    filter.bits[line % WatchFilter::kBits / 64] |= uint64_t{1} << (line % 64);
+  }
+  ++filter.num_watches;
+  if (watch.is_pinned) ++num_pinned;
+  outer_watches.emplace(number, std::move(watch));
+  return number;
+}
+
+void EngineState::remove_outer_watch(uint64_t number) {
+  auto found = outer_watches.find(number);
+  if (found == outer_watches.end()) return;
+  if (found->second.is_pinned) --num_pinned;
+  outer_watches.erase(found);
+  if (--filter.num_watches == 0) std::memset(filter.bits, 0, sizeof filter.bits);
+}
+
+/// Their owners look at the memory when the write has arrived, and when other events at that time
+/// cannot be disturbed.
+void EngineState::call_outer_watches(uint64_t lo, uint64_t hi, Time time) {
+  for (const auto& [number, watch] : outer_watches) {
+    if (watch.address >= hi || watch.address + watch.bytes <= lo) continue;
+    queue_callback(std::max(time, now), [this, number = number] {
+      auto found = outer_watches.find(number);
+      if (found == outer_watches.end()) return;
+      auto on_write = found->second.on_write;
+      on_write();
+    });
+  }
+}
+
 void EngineState::host_may_have_written() {
+  for (const auto& [number, watch] : outer_watches) {
+    if (watch.is_pinned) call_outer_watches(watch.address, watch.address + watch.bytes, now);
+  }
   std::vector<LineWatch> changed;
   for (const auto& [line, entries] : watches) {
     for (const LineWatch& entry : entries) {

@@ -10,6 +10,7 @@
 // become the context's sticky error. Bulk data goes through the connection's staging memory, a
 // sealed memfd of kStagingBytes that both sides map.
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cb::sim {
@@ -123,12 +124,20 @@ enum class Op : uint16_t {
   kIpcOpenEvent,   ///< a0, a1 token, a2 new event id, a3 device
 
   // Work. A pageable address is one outside the window; its bytes are in staging.
-  kMemcpy,    ///< a0 dst, a1 src, a2 bytes, a3 stream, a4 device, flags CopyFlag
-  kMemcpy2D,  ///< payload: Copy2D, flags CopyFlag; pageable rows are packed in staging
-  kMemset,    ///< a0 dst, a1 value pattern, a2 bytes per element (1, 2, 4), a3 elements a row,
-              ///< a4 rows, a5 pitch bytes, a6 stream, a7 device, flags CopyFlag
-  kLaunch,    ///< (1) payload: Launch, then the packed parameters
+  kMemcpy,        ///< a0 dst, a1 src, a2 bytes, a3 stream, a4 device, flags CopyFlag
+  kMemcpy2D,      ///< payload: Copy2D, flags CopyFlag; pageable rows are packed in staging
+  kMemset,        ///< a0 dst, a1 value pattern, a2 bytes per element (1, 2, 4), a3 elements a row,
+                  ///< a4 rows, a5 pitch bytes, a6 stream, a7 device, flags CopyFlag
+  kLaunch,        ///< (1) payload: Launch, then the packed parameters
+  kHostFunction,  ///< (1) a0 stream, a1 device, a2 what kHostFunctionNext answers, not 0; a3 1:
+                  ///< also when the context breaks
+  kHostFunctionNext,  ///< The host function that the answer before named is over. Returns when the
+                      ///< turn of another has come: r0 its a2 or 0, r1 error of the context. One
+                      ///< thread of the process asks, and nobody waits for that thread's end
+  kStreamMemory,      ///< a0 stream, a1 device; payload: StreamMemoryOp[]
 };
+
+inline constexpr Op kLastOp = Op::kStreamMemory;
 
 /// The parts of a candidate's life that the trusted rank starts one by one.
 enum class Phase : uint32_t { kNone = 0, kSetup = 1, kRun = 2, kTeardown = 3, kExit = 4 };
@@ -270,6 +279,25 @@ struct Copy2D {
   uint64_t stream = 0;
   uint64_t device = 0;
 };
+
+/// One operation of cuStreamBatchMemOp.
+struct StreamMemoryOp {
+  enum Kind : uint32_t {
+    kWrite,
+    kWaitGreaterOrEqual,  ///< cyclic
+    kWaitEqual,
+    kWaitAnd,  ///< (found & value) != 0
+    kWaitNor,  ///< ~(found | value) != 0
+    kBarrier,  ///< everything before it is visible; no address
+    kLastKind = kBarrier,
+  };
+  uint32_t kind = kWrite;
+  uint32_t is_64_bit = 0;
+  uint64_t address = 0;
+  uint64_t value = 0;
+};
+/// In one request: what cuStreamBatchMemOp allows.
+inline constexpr size_t kMaxStreamMemoryOps = 256;
 
 struct Launch {
   uint32_t module = 0;

@@ -115,7 +115,7 @@ uint64_t Fuzzer::draw_value() {
 }
 
 Op Fuzzer::draw_op() {
-  constexpr auto kLast = static_cast<uint64_t>(Op::kLaunch);
+  constexpr auto kLast = static_cast<uint64_t>(kLastOp);
   // Goodbyes and unknown requests end the process at once: not too often.
   for (;;) {
     auto op = static_cast<Op>(draw(kLast + 2));
@@ -149,6 +149,12 @@ std::string Fuzzer::draw_payload(Op op) {
     Copy2D copy{draw_value(), draw_value(), draw_value(), draw_value(),
                 draw(4096),   draw(64),     draw(24),     draw(3)};
     bytes.assign(reinterpret_cast<char*>(&copy), sizeof copy);
+  } else if (op == Op::kStreamMemory) {
+    for (uint64_t left = 1 + draw(4); left > 0; --left) {
+      StreamMemoryOp one{static_cast<uint32_t>(draw(StreamMemoryOp::kLastKind + 2)),
+                         static_cast<uint32_t>(draw(2)), draw_value(), draw_value()};
+      bytes.append(reinterpret_cast<char*>(&one), sizeof one);
+    }
   } else if (draw(4) == 0) {
     bytes.assign(draw(200), static_cast<char>(draw(256)));
   }

@@ -9,6 +9,7 @@ namespace cb::sim::client {
 cudaError_t begin() {
   cudaError_t error = link_error();
   if (error != cudaSuccess) return error;
+  if (this_thread().in_host_function) return cudaErrorNotPermitted;
   process.driver_initialized.store(true, std::memory_order_relaxed);
   Thread& thread = this_thread();
   // The runtime API makes the primary context current when it needs one.

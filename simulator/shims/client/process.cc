@@ -52,11 +52,13 @@ void connect_from_environment() {
 
 void end_process() {
   if (process.link.load() != Link::kUp) return;
+  process.ending.store(true);
   end_connection(true);
   process.link.store(Link::kEnded);
 }
 
 void lose_link(const char* reason) {
+  if (process.ending.load()) return;
   Link link = process.link.load();
   while (link == Link::kAbsent || link == Link::kUp) {
     if (process.link.compare_exchange_weak(link, Link::kLost)) {

@@ -30,6 +30,8 @@ struct Process {
   /// Latest virtual time that any thread of this process has seen.
   std::atomic<uint64_t> last_time_ns{0};
   std::atomic<bool> driver_initialized{false};
+  /// The process is saying goodbye: that its threads lose their connections is no news.
+  std::atomic<bool> ending{false};
 };
 
 extern Process process;

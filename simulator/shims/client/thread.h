@@ -30,6 +30,7 @@ struct Thread {
   uint64_t sequence = 0;
   bool busy = false;  ///< inside a request; a signal handler must not start another
 
+  bool in_host_function = false;  ///< where CUDA may not be called
   cudaError_t last_error = cudaSuccess;
   cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
   CallConfiguration configurations[kMaxConfigurations] = {};

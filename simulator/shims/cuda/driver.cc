@@ -40,6 +40,7 @@ CUresult driver_ready() {
   if (!process.driver_initialized.load(std::memory_order_relaxed)) {
     return CUDA_ERROR_NOT_INITIALIZED;
   }
+  if (this_thread().in_host_function) return CUDA_ERROR_NOT_PERMITTED;
   return to_result(link_error());
 }
 
