@@ -98,9 +98,11 @@ void wait_for_mapped_words_and_batches() {
 }
 
 void refuse(bool can_flush) {
+  CUstreamBatchMemOpParams many[257] = {};
+  for (auto& one : many) one.operation = CU_STREAM_MEM_OP_BARRIER;
   EXPECT_RESULT(cuStreamWaitValue32(waiting, address(words) + 2, 0, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_RESULT(cuStreamWriteValue64(waiting, address(words) + 4, 0, 0), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_RESULT(cuStreamBatchMemOp(waiting, 257, ask, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_RESULT(cuStreamBatchMemOp(waiting, 257, many, 0), CUDA_ERROR_INVALID_VALUE);
   if (!can_flush) {
     EXPECT_RESULT(cuStreamWaitValue32(waiting, address(words), 0, CU_STREAM_WAIT_VALUE_FLUSH),
                   CUDA_ERROR_NOT_SUPPORTED);
