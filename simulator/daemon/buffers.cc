@@ -81,6 +81,7 @@ void Job::release(int number) {
   cluster_.engine.stop_rank(number);
   free_buffers(number);
   cluster_.virtual_memory.release_rank(number, -1);
+  cluster_.pools.release_rank(number, -1);
   cluster_.memory.free_all(number, -1);
   rank = {};
   rank.released = true;

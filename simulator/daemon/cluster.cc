@@ -32,6 +32,7 @@ Cluster::Cluster(const DaemonOptions& options_, const Profile& profile_)
       modules(profile, options.any_code ? std::nullopt : std::optional(options.fatbin_sha256)),
       ipc(options.seed),
       virtual_memory(memory, options.world_size),
+      pools(memory),
       bootstrap(options.world_size),
       processes(static_cast<size_t>(options.world_size)) {
   memory.set_devices_per_node(profile.devices_per_node);

@@ -11,6 +11,7 @@
 #include "simulator/daemon/costs.h"
 #include "simulator/daemon/host_process.h"
 #include "simulator/daemon/ipc.h"
+#include "simulator/daemon/memory_pools.h"
 #include "simulator/daemon/module_cache.h"
 #include "simulator/daemon/virtual_memory.h"
 #include "simulator/exec/engine.h"
@@ -33,6 +34,7 @@ struct Cluster {
   ModuleCache modules;
   IpcTokens ipc;
   VirtualMemory virtual_memory;
+  MemoryPools pools;
   Bootstrap bootstrap;
   std::vector<std::unique_ptr<HostProcess>> processes;  ///< by rank; nullptr: not connected yet
   std::vector<std::unique_ptr<HostProcess>> retired;    ///< whose callbacks may still come

@@ -50,7 +50,7 @@ AccessFault check_range(Cluster& cluster, const HostProcess& process, uint64_t a
                         uint64_t bytes, bool write) {
   const Allocation* found = cluster.memory.find(address);
   int device = found == nullptr ? cluster.device_of_rank(process.rank) : found->device;
-  if (found != nullptr && found->by_access) {
+  if (found != nullptr && found->kind != Allocation::Kind::kStreamOrdered && found->by_access) {
     uint64_t allowed = write ? found->writers : found->readers;
     if (allowed != 0) device = std::countr_zero(allowed);
   }
@@ -92,7 +92,8 @@ void report_fault(Cluster& cluster, const HostProcess& process, Time time, Acces
 
 bool accept_range(Call& call, uint64_t address, uint64_t span, bool write) {
   AccessFault fault = check_range(call.cluster, call.process, address, span, write);
-  if (fault == AccessFault::kNone) return true;
+  // Whether an allocation comes first is known when the bytes move.
+  if (fault == AccessFault::kNone || fault == AccessFault::kUnordered) return true;
   if (fault == AccessFault::kClosed || call.is_one_way()) {
     report_fault(call.cluster, call.process, call.thread.clock, fault, address, span, write);
     call.fail(cuda_error_of(finding_kind(fault)));

@@ -1,6 +1,7 @@
 #include "simulator/daemon/memory_requests.h"
 
 #include "simulator/daemon/call.h"
+#include "simulator/daemon/memory_pool_requests.h"
 #include "simulator/daemon/modules.h"
 #include "simulator/daemon/streams.h"
 
@@ -32,6 +33,18 @@ void free_when_idle(Call& call, uint64_t base, Allocation::Kind kind, Time cost)
   };
 }
 
+/// PointerFlag bits.
+uint64_t pointer_flags(Call& call, const Allocation& allocation, uint64_t address) {
+  if (allocation.kind == Allocation::Kind::kDevice) return kPointerLegacyIpc;
+  if (const MemoryPool* pool = call.cluster.pools.pool_of(allocation.base)) {
+    return pool->handle_types;
+  }
+  uint64_t offset = 0;
+  MemoryObjectPtr mapped =
+      call.cluster.virtual_memory.mapped_at(call.process.rank, address, offset);
+  return mapped == nullptr ? 0 : mapped->handle_types;
+}
+
 }  // namespace
 
 void malloc_request(Call& call) {
@@ -51,6 +64,7 @@ void malloc_request(Call& call) {
 }
 
 void free_request(Call& call) {
+  if (call.cluster.pools.contains(call.arg(0))) return free_pooled_when_idle(call, call.arg(0));
   free_when_idle(call, call.arg(0), Allocation::Kind::kDevice, call.cluster.costs.free);
 }
 
@@ -91,6 +105,7 @@ void pointer_info(Call& call) {
     answer.results[1] = static_cast<uint64_t>(found->device % cluster.profile.devices_per_node);
     answer.results[2] = found->base;
     answer.results[3] = found->bytes;
+    answer.results[4] = pointer_flags(call, *found, call.arg(0));
   }
   call.done(cluster.costs.call, answer);
 }
@@ -138,6 +153,7 @@ void device_reset(Call& call) {
     }
     forget_instances(process, device);
     cluster.virtual_memory.release_rank(process.rank, device);
+    cluster.pools.release_rank(process.rank, device);
     cluster.memory.free_all(process.rank, device);
   };
 }

@@ -5,6 +5,7 @@
 #include "simulator/daemon/host_functions.h"
 #include "simulator/daemon/job.h"
 #include "simulator/daemon/launches.h"
+#include "simulator/daemon/memory_pool_requests.h"
 #include "simulator/daemon/memory_requests.h"
 #include "simulator/daemon/modules.h"
 #include "simulator/daemon/report.h"
@@ -102,6 +103,20 @@ constexpr Operation kOperations[] = {
     {Op::kHostFunction, "host_function", host_function},
     {Op::kHostFunctionNext, "host_function_next", host_function_next},
     {Op::kStreamMemory, "stream_memory", stream_memory},
+    {Op::kPoolCreate, "pool_create", pool_create},
+    {Op::kPoolDefault, "pool_default", pool_default},
+    {Op::kPoolDestroy, "pool_destroy", pool_destroy},
+    {Op::kPoolTrim, "pool_trim", pool_trim},
+    {Op::kPoolGet, "pool_get", pool_get},
+    {Op::kPoolSet, "pool_set", pool_set},
+    {Op::kPoolGetAccess, "pool_get_access", pool_get_access},
+    {Op::kPoolSetAccess, "pool_set_access", pool_set_access},
+    {Op::kPoolExport, "pool_export", pool_export},
+    {Op::kPoolImport, "pool_import", pool_import},
+    {Op::kPoolExportPointer, "pool_export_pointer", pool_export_pointer},
+    {Op::kPoolImportPointer, "pool_import_pointer", pool_import_pointer},
+    {Op::kMallocAsync, "malloc_async", malloc_async},
+    {Op::kFreeAsync, "free_async", free_async},
 };
 
 /// nullptr: there is no such request.

@@ -241,6 +241,22 @@ void wait_for(Call& call, WorkList list, int device, Time cost, const std::strin
   call.wait(std::move(blocked));
 }
 
+namespace {
+
+/// A synchronisation that waits for `list`. When it returns, pools give back what they need not
+/// keep.
+void synchronize(Call& call, WorkList list, int device, const std::string& what) {
+  wait_for(call, std::move(list), device, call.cluster.costs.sync, what);
+  auto& complete = call.thread.call.complete;
+  complete = [&cluster = call.cluster, rank = call.process.rank,
+              answer_error = std::move(complete)](Answer& answer) {
+    cluster.pools.release_idle(rank);
+    answer_error(answer);
+  };
+}
+
+}  // namespace
+
 void stream_create(Call& call) {
   HostProcess& process = call.process;
   std::optional<int> device = call.device(call.arg(3));
@@ -273,8 +289,8 @@ void stream_sync(Call& call) {
   if (!device) return;
   std::shared_ptr<Stream> stream = call.stream(call.arg(0), *device);
   if (stream == nullptr) return;
-  wait_for(call, pending_in(call.process, *stream), *device, call.cluster.costs.sync,
-           fmt::format("waits for stream {}", stream->id));
+  synchronize(call, pending_in(call.process, *stream), *device,
+              fmt::format("waits for stream {}", stream->id));
 }
 
 void stream_query(Call& call) {
@@ -303,8 +319,8 @@ void stream_wait(Call& call) {
 void device_sync(Call& call) {
   std::optional<int> device = call.device(call.arg(0));
   if (!device) return;
-  wait_for(call, pending_on(call.process, *device), *device, call.cluster.costs.sync,
-           fmt::format("waits for device {}", call.arg(0)));
+  synchronize(call, pending_on(call.process, *device), *device,
+              fmt::format("waits for device {}", call.arg(0)));
 }
 
 void event_create(Call& call) {
@@ -348,7 +364,7 @@ void event_sync(Call& call) {
   if (event == nullptr) return;
   WorkList list;
   if (event->record != nullptr) list.push_back(event->record);
-  wait_for(call, std::move(list), event->device, call.cluster.costs.sync, "waits for an event");
+  synchronize(call, std::move(list), event->device, "waits for an event");
 }
 
 void event_query(Call& call) {

@@ -41,7 +41,7 @@ UniqueFd path_to(const UniqueFd& file) {
 }  // namespace
 
 MemoryObject::~MemoryObject() {
-  if (!is_multicast()) memory.release_physical(home);
+  if (home != 0) memory.release_physical(home);
 }
 
 VirtualMemory::VirtualMemory(AddressSpace& memory, int num_ranks)
@@ -311,6 +311,13 @@ UniqueFd VirtualMemory::export_object(int rank, const MemoryObjectPtr& object) {
     found = exports_.emplace(key, Export{object, rank, std::move(file)}).first;
   }
   return path_to(found->second.file);
+}
+
+MemoryObjectPtr VirtualMemory::pool_object(int rank, uint64_t pool) const {
+  for (const auto& [key, exported] : exports_) {
+    if (exported.rank == rank && exported.object->pool == pool) return exported.object;
+  }
+  return nullptr;
 }
 
 UniqueFd VirtualMemory::another(int fd) const {

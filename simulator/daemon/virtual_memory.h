@@ -44,11 +44,12 @@ struct MemoryObject {
   uint32_t handle_types = 0;
   int device = 0;     ///< of memory
   uint64_t home = 0;  ///< of memory; 0: this is a multicast object
+  uint64_t pool = 0;  ///< an exported memory pool: it stands for that, and nothing else
   uint32_t num_devices = 0;
   std::vector<int> devices;  ///< of a multicast object, in the order in which they joined
   std::vector<Binding> bindings;
 
-  bool is_multicast() const { return home == 0; }
+  bool is_multicast() const { return home == 0 && pool == 0; }
   bool is_complete() const { return devices.size() == num_devices; }
 };
 using MemoryObjectPtr = std::shared_ptr<MemoryObject>;
@@ -90,6 +91,8 @@ class VirtualMemory {
   /// permissions: it holds nothing, and processes that share it cannot talk through it. None
   /// when the process has too many. Throws Error(kSystem).
   UniqueFd export_object(int rank, const MemoryObjectPtr& object);
+  /// What the process has exported for its memory pool; nullptr: nothing.
+  MemoryObjectPtr pool_object(int rank, uint64_t pool) const;
   /// A descriptor like `fd`, if export_object made that; none if it did not.
   UniqueFd another(int fd) const;
   /// The object for which a descriptor stands that export_object made; nullptr: none. Known by the

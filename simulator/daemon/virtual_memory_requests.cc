@@ -175,7 +175,9 @@ void mem_export(Call& call) {
 
 void mem_import(Call& call) {
   MemoryObjectPtr found = call.fd < 0 ? nullptr : call.cluster.virtual_memory.object_of(call.fd);
-  if (found == nullptr || found->node != call.process.node) return call.fail(kCudaInvalidValue);
+  if (found == nullptr || found->pool != 0 || found->node != call.process.node) {
+    return call.fail(kCudaInvalidValue);
+  }
   answer_handle(call, found, call.cluster.costs.ipc_open);
 }
 

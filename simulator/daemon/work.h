@@ -25,6 +25,7 @@ struct Work {
     kWait,
     kHostFunction,
     kStreamMemory,
+    kMemory,
   };
   Kind kind = Kind::kKernel;
   HostProcess* owner = nullptr;  ///< nullptr once its process is gone

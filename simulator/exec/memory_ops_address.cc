@@ -70,6 +70,7 @@ Finding::Kind finding_of(AccessFault fault) {
       return Finding::Kind::kReadOnly;
     case AccessFault::kNone:
     case AccessFault::kUnmapped:
+    case AccessFault::kUnordered:
     case AccessFault::kMulticast:
       break;
   }

@@ -59,6 +59,8 @@ const char* kind_name(Allocation::Kind kind) {
       return "reserved addresses without a mapping";
     case Allocation::Kind::kMapped:
       return "mapped memory";
+    case Allocation::Kind::kStreamOrdered:
+      return "memory of cudaMallocAsync";
   }
   return "memory";
 }
@@ -86,6 +88,8 @@ const char* to_string(AccessFault fault) {
       return "not shared with this rank and device";
     case AccessFault::kReadOnly:
       return "read-only";
+    case AccessFault::kUnordered:
+      return "nothing orders the access after the allocation in its stream";
     case AccessFault::kMulticast:
       return "multicast addresses are for multimem instructions only, and those for nothing else";
   }
@@ -171,15 +175,19 @@ const Allocation* AddressSpace::allocate(const Request& request) {
   CB_CHECK(request.device >= 0 && request.device < permissions_->num_devices, "no such device");
   Arena& arena = *arenas_[static_cast<size_t>(request.rank)];
   uint64_t& used = permissions_->used_bytes[static_cast<size_t>(request.device)];
-  if (request.bytes > device_bytes_ - used || !within_quota(arena, request.bytes)) return nullptr;
+  // Its pool has counted it.
+  bool is_pooled = request.kind == Allocation::Kind::kStreamOrdered;
+  if ((!is_pooled && request.bytes > device_bytes_ - used) || !within_quota(arena, request.bytes))
+    return nullptr;
   Allocation* made = place(arena, {.bytes = request.bytes,
                                    .kind = request.kind,
                                    .rank = request.rank,
                                    .device = request.device,
+                                   .pending = is_pooled,
                                    .constant = request.constant,
                                    .label = request.label});
   if (made == nullptr) return nullptr;
-  used += request.bytes;
+  if (!is_pooled) used += request.bytes;
   if (wants_huge_pages(*made))
     permissions_->pages.prefer_huge(made->base, whole_pages(made->bytes));
   if (!request.zeroed) {
@@ -246,6 +254,10 @@ void AddressSpace::release(Allocation& allocation) {
   --arena.living;
   arena.dead.push_back(&allocation);
   permissions_->granted.erase(allocation.base);
+  auto guests = permissions_->guests.lower_bound({allocation.base, 0});
+  while (guests != permissions_->guests.end() && guests->first.first == allocation.base) {
+    guests = permissions_->guests.erase(guests);
+  }
   if (allocation.kind == Allocation::Kind::kMulticast ||
       allocation.kind == Allocation::Kind::kReserved) {
     return;
@@ -256,7 +268,7 @@ void AddressSpace::release(Allocation& allocation) {
   permissions_->pages.discard(allocation.base, bytes, special);
   if (is_pinned(allocation)) {
     arena.pinned_bytes -= bytes;
-  } else {
+  } else if (allocation.kind != Allocation::Kind::kStreamOrdered) {
     permissions_->used_bytes[static_cast<size_t>(allocation.device)] -= allocation.bytes;
   }
 }
@@ -300,7 +312,11 @@ bool AddressSpace::may_access(const Allocation& allocation, Accessor accessor, b
   bool is_own = allocation.rank == accessor.rank;
   if (allocation.by_access) {
     uint64_t allowed = write ? allocation.writers : allocation.readers;
-    return is_own && (allowed >> accessor.device & 1) != 0;
+    if (is_own) return (allowed >> accessor.device & 1) != 0;
+    auto guest = permissions_->guests.find({allocation.base, accessor.rank});
+    if (guest == permissions_->guests.end()) return false;
+    allowed = write ? guest->second.second : guest->second.first;
+    return (allowed >> accessor.device & 1) != 0;
   }
   if (is_own && allocation.device == accessor.device) return true;
   if (is_pinned(allocation)) return is_own;
@@ -337,6 +353,8 @@ Access AddressSpace::check(uint64_t address, uint64_t bytes, Accessor accessor, 
     access.fault = AccessFault::kOutOfBounds;
   } else if (is_multicast != multicast) {
     access.fault = AccessFault::kMulticast;
+  } else if (found->pending) {
+    access.fault = AccessFault::kUnordered;
   } else if (found->by_access && !may_access(*found, accessor, write)) {
     access.fault = AccessFault::kNotPermitted;
   } else if (is_multicast && found->by_access) {
@@ -364,6 +382,7 @@ void AddressSpace::grant(uint64_t base, int rank) {
 }
 
 void AddressSpace::revoke(uint64_t base, int rank) {
+  if (permissions_->guests.erase({base, rank}) != 0) ++epoch_;
   auto found = permissions_->granted.find(base);
   if (found == permissions_->granted.end()) return;
   found->second.reset(static_cast<size_t>(rank));
@@ -390,6 +409,41 @@ void AddressSpace::set_peer_access(int rank, int device, int peer, bool enabled)
 
 bool AddressSpace::peer_access(int rank, int device, int peer) const {
   return device == peer || permissions_->peers.contains({rank, device, peer});
+}
+
+bool AddressSpace::hold(int device, uint64_t bytes) {
+  uint64_t& used = permissions_->used_bytes[static_cast<size_t>(device)];
+  if (bytes > device_bytes_ - used) return false;
+  used += bytes;
+  return true;
+}
+
+void AddressSpace::give_back(int device, uint64_t bytes) {
+  uint64_t& used = permissions_->used_bytes[static_cast<size_t>(device)];
+  CB_CHECK(bytes <= used, "a pool gives back what it took");
+  used -= bytes;
+}
+
+void AddressSpace::set_masks(uint64_t base, int rank, uint64_t readers, uint64_t writers) {
+  auto* found = const_cast<Allocation*>(find(base));
+  CB_CHECK(found != nullptr && found->base == base && found->alive &&
+               found->kind == Allocation::Kind::kStreamOrdered,
+           "pools name living memory by its base");
+  found->by_access = true;
+  if (found->rank == rank) {
+    found->readers = readers;
+    found->writers = writers;
+  } else {
+    grant(base, rank);
+    permissions_->guests[{base, rank}] = {readers, writers};
+  }
+  ++epoch_;
+}
+
+void AddressSpace::set_pending(uint64_t base, bool pending) {
+  auto* found = const_cast<Allocation*>(find(base));
+  if (found == nullptr || found->base != base || !found->alive) return;
+  found->pending = pending;
 }
 
 void AddressSpace::set_open(uint64_t base, bool open) {

@@ -45,6 +45,7 @@ struct Allocation {
     kPhysical,   ///< cuMemCreate: where the bytes are; programs reach them through mappings only
     kReserved,   ///< cuMemAddressReserve: addresses where nothing is mapped
     kMapped,     ///< cuMemMap: a part of a reservation that shows physical memory
+    kStreamOrdered,  ///< cudaMallocAsync: counted by its pool (hold), not by the device
   };
   uint64_t base = 0;
   uint64_t bytes = 0;     ///< exact; accesses at base + bytes are out of bounds
@@ -53,6 +54,7 @@ struct Allocation {
   int rank = 0;                   ///< owner; for kMulticast of the first member
   int device = 0;                 ///< that holds it; of kPinned: the device current at allocation
   bool alive = true;              ///< false: freed; kept to explain stale pointers
+  bool pending = false;           ///< the turn of its allocation in a stream has not come
   bool open = true;               ///< false: the grader's buffer while no step runs
   bool constant = false;          ///< kernels may not write it
   std::string label;              ///< "input 0", "variable table"; empty: by kind
@@ -74,6 +76,7 @@ enum class AccessFault : uint8_t {
   kClosed,        ///< a grader's buffer, touched while no step runs
   kNotPermitted,  ///< another rank's memory that was not shared, or a peer without peer access
   kReadOnly,
+  kUnordered,  ///< memory of cudaMallocAsync, before the turn of its allocation in a stream
   kMulticast,  ///< an ordinary access to a multicast address, or the reverse
 };
 const char* to_string(AccessFault fault);
@@ -167,6 +170,15 @@ class AddressSpace {
   /// Where the byte at `address` really is: the same for all addresses at which it is mapped.
   uint64_t home_of(uint64_t address) const;
   bool has_mappings() const;
+
+  /// Pools of stream-ordered memory take bytes of a device before they hand them out. False: there
+  /// are not as many.
+  bool hold(int device, uint64_t bytes);
+  void give_back(int device, uint64_t bytes);
+  /// Of living kStreamOrdered memory: which devices' kernels of `rank`, also another than the
+  /// owner, may touch it.
+  void set_masks(uint64_t base, int rank, uint64_t readers, uint64_t writers);
+  void set_pending(uint64_t base, bool pending);
 
   /// Changes whenever something that was allowed stops being so.
   uint32_t epoch() const { return epoch_; }

@@ -30,6 +30,8 @@ struct AddressSpace::Permissions {
   int devices_per_node = 0;
   std::vector<uint64_t> used_bytes;  ///< of each device
   std::unordered_map<uint64_t, std::bitset<kMaxRanks>> granted;
+  /// By base and rank: readers and writers of another process's stream-ordered memory.
+  std::map<std::pair<uint64_t, int>, std::pair<uint64_t, uint64_t>> guests;
   std::set<std::tuple<int, int, int>> peers;              ///< rank, device, peer
   std::map<uint64_t, std::unique_ptr<Allocation>> parts;  ///< of reservations: what is mapped
   WindowPages pages;

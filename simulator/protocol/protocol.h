@@ -75,7 +75,8 @@ enum class Op : uint16_t {
   kHostAlloc,    ///< a0 bytes, a1 cudaHostAlloc flags, a2 device: r0 address; a memfd of whole
                  ///< pages comes along
   kHostFree,     ///< a0 address
-  kPointerInfo,  ///< a0 address: r0 PointerKind, r1 device, r2 allocation base, r3 its bytes
+  kPointerInfo,  ///< a0 address: r0 PointerKind, r1 device, r2 allocation base, r3 its bytes, r4
+                 ///< PointerFlag bits
   kMemInfo,      ///< a0 device: r0 free, r1 total
   kPeerAccess,   ///< a0 device, a1 peer device, a2 1 enable / 0 disable
   kIpcGetMem,    ///< a0 address: r0, r1 token
@@ -135,12 +136,33 @@ enum class Op : uint16_t {
                       ///< turn of another has come: r0 its a2 or 0, r1 error of the context. One
                       ///< thread of the process asks, and nobody waits for that thread's end
   kStreamMemory,      ///< a0 stream, a1 device; payload: StreamMemoryOp[]
+  // Stream-ordered memory. Pools have numbers of the daemon's; devices are numbered on the node.
+  kPoolCreate,         ///< a0 device, a1 handle types, a2 most bytes or 0: r0 pool
+  kPoolDefault,        ///< a0 device: r0 pool
+  kPoolDestroy,        ///< a0 pool; it lives on while memory of it is in use
+  kPoolTrim,           ///< a0 pool, a1 bytes to keep
+  kPoolGet,            ///< a0 pool, a1 cudaMemPoolAttr: r0 value
+  kPoolSet,            ///< a0 pool, a1 cudaMemPoolAttr, a2 value
+  kPoolGetAccess,      ///< a0 pool, a1 device: r0 cudaMemAccessFlags
+  kPoolSetAccess,      ///< a0 pool, a1 device, a2 cudaMemAccessFlags
+  kPoolExport,         ///< a0 pool: a descriptor comes along
+  kPoolImport,         ///< a descriptor goes along: r0 pool, r1 device, r2 handle types
+  kPoolExportPointer,  ///< a0 address: r0, r1 token
+  kPoolImportPointer,  ///< a0 pool, a1, a2 token: r0 address, r1 bytes
+  kMallocAsync,        ///< a0 bytes, a1 stream, a2 device, a3 pool: r0 address
+  kFreeAsync,          ///< a0 address, a1 stream, a2 device
 };
 
-inline constexpr Op kLastOp = Op::kStreamMemory;
+inline constexpr Op kLastOp = Op::kFreeAsync;
 
 /// The parts of a candidate's life that the trusted rank starts one by one.
 enum class Phase : uint32_t { kNone = 0, kSetup = 1, kRun = 2, kTeardown = 3, kExit = 4 };
+
+/// What can be done with memory, besides CUmemAllocationHandleType bits below.
+enum PointerFlag : uint64_t {
+  kPointerHandleTypes = 0xffffffff,
+  kPointerLegacyIpc = uint64_t{1} << 32,  ///< cudaIpcGetMemHandle knows it
+};
 
 enum class PointerKind : uint32_t { kUnknown = 0, kDevice = 1, kPinned = 2 };
 

@@ -107,7 +107,8 @@ cudaError_t release(void* pointer) {
   auto address = reinterpret_cast<uint64_t>(pointer);
   if (!in_window(address)) return cudaErrorInvalidValue;
   Allocation known;
-  if (find_allocation(address, &known) && known.kind != AllocationKind::kDevice) {
+  if (find_allocation(address, &known) && known.kind != AllocationKind::kDevice &&
+      known.kind != AllocationKind::kPooled) {
     return cudaErrorInvalidValue;
   }
   cudaError_t error = refuse_during_capture();

@@ -6,7 +6,13 @@
 
 namespace cb::sim::client {
 
-enum class AllocationKind : uint8_t { kDevice, kPinned, kImported, kSymbol };
+enum class AllocationKind : uint8_t {
+  kDevice,
+  kPinned,
+  kImported,
+  kSymbol,
+  kPooled,  ///< of a pool, also an imported one
+};
 
 /// Memory that this process got from the simulator. The daemon alone decides what is valid; the
 /// table answers which side of a copy is host memory, and lets copies between known ranges go

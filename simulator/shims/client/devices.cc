@@ -8,6 +8,7 @@
 #include "simulator/shims/client/call.h"
 #include "simulator/shims/client/capture.h"
 #include "simulator/shims/client/events.h"
+#include "simulator/shims/client/memory_pools.h"
 #include "simulator/shims/client/modules.h"
 #include "simulator/shims/client/peers.h"
 #include "simulator/shims/client/process.h"
@@ -49,6 +50,7 @@ cudaError_t reset_device() {
   if (error != cudaSuccess) return error;
   remove_allocations_of(device);
   remove_streams_of(device);
+  remove_pools_of(device);
   remove_events_of(device);
   forget_peer_access(device);
   forget_variable_addresses(device);

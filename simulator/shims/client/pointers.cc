@@ -16,6 +16,7 @@ cudaError_t pointer_info(uint64_t address, PointerInfo* info) {
   info->device = static_cast<int>(call.result(1));
   info->base = call.result(2);
   info->bytes = call.result(3);
+  info->flags = call.result(4);
   return cudaSuccess;
 }
 

@@ -13,6 +13,7 @@ struct PointerInfo {
   int device = 0;
   uint64_t base = 0;  ///< of the allocation
   uint64_t bytes = 0;
+  uint64_t flags = 0;  ///< PointerFlag bits
 };
 
 /// What an address points to; kUnknown for memory of the program itself.

@@ -39,6 +39,7 @@ cudaError_t get(void* data, CUpointer_attribute attribute, CUdeviceptr address,
     case CU_POINTER_ATTRIBUTE_MAPPED:
       return store(data, static_cast<unsigned>(known));
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      return store(data, static_cast<unsigned>((info.flags & cb::sim::kPointerLegacyIpc) != 0));
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
       return store(data, static_cast<unsigned>(device));
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
@@ -48,7 +49,7 @@ cudaError_t get(void* data, CUpointer_attribute attribute, CUdeviceptr address,
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
       return known ? store(data, size_t{info.bytes}) : cudaErrorInvalidValue;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-      return store(data, uint64_t{CU_MEM_HANDLE_TYPE_NONE});
+      return store(data, info.flags & cb::sim::kPointerHandleTypes);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return store(data, static_cast<unsigned>(known ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE
                                                      : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE));
