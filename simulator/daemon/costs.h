@@ -26,6 +26,9 @@ struct Costs {
   /// Of one stream memory operation, besides the way to the word: a semaphore operation of the
   /// device's front end. Estimate; nothing published says it.
   Time stream_memory_op = 500'000;
+  /// Of each 2 MiB of managed memory that move, besides the copy: unmapping here, mapping there.
+  /// Estimate; nothing published says it.
+  Time page_migration = 10'000'000;
   Time clock_read = 20'000;  ///< of clock_gettime through the vDSO
   /// How far polls that find nothing new may be apart in the end; their cost doubles up to it.
   Time longest_query = 10'000'000;

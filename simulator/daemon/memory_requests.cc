@@ -80,6 +80,7 @@ void host_alloc(Call& call) {
     answer.status = kCudaMemoryAllocation;
     return call.done(call.cluster.costs.host_alloc, answer);
   }
+  if (call.arg(3) == 1) call.cluster.memory.set_managed(made->base);
   answer.results[0] = made->base;
   int fds[] = {fd.get()};
   call.done(call.cluster.costs.host_alloc, answer, fds);
@@ -100,8 +101,9 @@ void pointer_info(Call& call) {
       (found->rank == call.process.rank || cluster.memory.granted(found->base, call.process.rank));
   if (is_visible) {
     bool is_pinned = found->kind == Allocation::Kind::kPinned;
-    answer.results[0] =
-        static_cast<uint64_t>(is_pinned ? PointerKind::kPinned : PointerKind::kDevice);
+    answer.results[0] = static_cast<uint64_t>(found->managed ? PointerKind::kManaged
+                                              : is_pinned    ? PointerKind::kPinned
+                                                             : PointerKind::kDevice);
     answer.results[1] = static_cast<uint64_t>(found->device % cluster.profile.devices_per_node);
     answer.results[2] = found->base;
     answer.results[3] = found->bytes;

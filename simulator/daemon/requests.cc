@@ -5,6 +5,7 @@
 #include "simulator/daemon/host_functions.h"
 #include "simulator/daemon/job.h"
 #include "simulator/daemon/launches.h"
+#include "simulator/daemon/managed_memory.h"
 #include "simulator/daemon/memory_pool_requests.h"
 #include "simulator/daemon/memory_requests.h"
 #include "simulator/daemon/modules.h"
@@ -117,6 +118,7 @@ constexpr Operation kOperations[] = {
     {Op::kPoolImportPointer, "pool_import_pointer", pool_import_pointer},
     {Op::kMallocAsync, "malloc_async", malloc_async},
     {Op::kFreeAsync, "free_async", free_async},
+    {Op::kManagedPrefetch, "managed_prefetch", managed_prefetch},
 };
 
 /// nullptr: there is no such request.

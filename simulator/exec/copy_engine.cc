@@ -44,8 +44,8 @@ class Bill {
     const Allocation* allocation = memory_.find(address);
     if (allocation == nullptr) return;
     auto device = static_cast<uint16_t>(allocation->device);
-    auto target = allocation->kind == Allocation::Kind::kPinned ? MemoryAccess::Target::kPinned
-                                                                : MemoryAccess::Target::kDevice;
+    auto target =
+        allocation->on_host() ? MemoryAccess::Target::kPinned : MemoryAccess::Target::kDevice;
     auto same = std::find_if(sides_.begin(), sides_.end(), [&](const Side& side) {
       return side.writes == writes && side.access.device == device && side.access.target == target;
     });

@@ -84,8 +84,8 @@ void fill_site(const Context& c, AccessSite& site, const Access& access, bool wr
   site.writable = write;
   const Allocation& allocation = *access.allocation;
   site.device = static_cast<uint16_t>(allocation.device);
-  site.target = allocation.kind == Allocation::Kind::kPinned ? MemoryAccess::Target::kPinned
-                                                             : MemoryAccess::Target::kDevice;
+  site.target =
+      allocation.on_host() ? MemoryAccess::Target::kPinned : MemoryAccess::Target::kDevice;
 }
 
 /// An access to the memory of another block of the cluster that may not be.

@@ -65,7 +65,7 @@ Time EngineState::reach_time(const Context& c, const MicroOp* op) const {
   if (address >= kMulticastBase) return c.now + hop_ps;
   const Allocation* allocation = memory.find(address);
   if (allocation == nullptr) return c.now;
-  if (allocation->kind == Allocation::Kind::kPinned) return c.now + half(profile.pcie_ns);
+  if (allocation->on_host()) return c.now + half(profile.pcie_ns);
   if (allocation->device == c.run->launch.device) return c.now + near_ps;
   return c.now + half(profile.nvlink_load_ns);
 }

@@ -137,7 +137,7 @@ void describe_map(Context& c, uint64_t address, const Allocation* allocation) {
     return;
   }
   access.device = static_cast<uint16_t>(allocation->device);
-  if (allocation->kind == Allocation::Kind::kPinned) access.target = MemoryAccess::Target::kPinned;
+  if (allocation->on_host()) access.target = MemoryAccess::Target::kPinned;
 }
 
 bool replace_in_lane(Context& c, const MicroOp* op, int lane, uint64_t address, uint64_t value) {

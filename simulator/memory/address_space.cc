@@ -411,41 +411,6 @@ bool AddressSpace::peer_access(int rank, int device, int peer) const {
   return device == peer || permissions_->peers.contains({rank, device, peer});
 }
 
-bool AddressSpace::hold(int device, uint64_t bytes) {
-  uint64_t& used = permissions_->used_bytes[static_cast<size_t>(device)];
-  if (bytes > device_bytes_ - used) return false;
-  used += bytes;
-  return true;
-}
-
-void AddressSpace::give_back(int device, uint64_t bytes) {
-  uint64_t& used = permissions_->used_bytes[static_cast<size_t>(device)];
-  CB_CHECK(bytes <= used, "a pool gives back what it took");
-  used -= bytes;
-}
-
-void AddressSpace::set_masks(uint64_t base, int rank, uint64_t readers, uint64_t writers) {
-  auto* found = const_cast<Allocation*>(find(base));
-  CB_CHECK(found != nullptr && found->base == base && found->alive &&
-               found->kind == Allocation::Kind::kStreamOrdered,
-           "pools name living memory by its base");
-  found->by_access = true;
-  if (found->rank == rank) {
-    found->readers = readers;
-    found->writers = writers;
-  } else {
-    grant(base, rank);
-    permissions_->guests[{base, rank}] = {readers, writers};
-  }
-  ++epoch_;
-}
-
-void AddressSpace::set_pending(uint64_t base, bool pending) {
-  auto* found = const_cast<Allocation*>(find(base));
-  if (found == nullptr || found->base != base || !found->alive) return;
-  found->pending = pending;
-}
-
 void AddressSpace::set_open(uint64_t base, bool open) {
   auto* found = const_cast<Allocation*>(find(base));
   CB_CHECK(found != nullptr && found->base == base, "the grader names buffers by their base");
@@ -488,7 +453,7 @@ std::string AddressSpace::describe(uint64_t address) const {
 
 int AddressSpace::device_of(uint64_t address) const {
   const Allocation* found = find(address);
-  if (found == nullptr || found->kind == Allocation::Kind::kPinned) return -1;
+  if (found == nullptr || found->on_host()) return -1;
   return found->device;
 }
 

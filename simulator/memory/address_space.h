@@ -64,7 +64,13 @@ struct Allocation {
   uint64_t readers = 0;           ///< bit d: kernels of `rank` on device d of the cluster may read
   uint64_t writers = 0;           ///< as `readers`
 
+  /// Of managed memory, which is of kPinned: it has moved to `device`.
+  bool managed = false;
+  bool at_device = false;
+
   uint64_t end() const { return base + bytes; }
+  /// Devices reach it over PCIe.
+  bool on_host() const { return kind == Kind::kPinned && !at_device; }
 };
 
 /// Why an access is refused.
@@ -179,6 +185,9 @@ class AddressSpace {
   /// owner, may touch it.
   void set_masks(uint64_t base, int rank, uint64_t readers, uint64_t writers);
   void set_pending(uint64_t base, bool pending);
+  /// Pinned memory becomes managed; it then moves to a device, or to the host (-1).
+  void set_managed(uint64_t base);
+  void set_resident(uint64_t base, int device);
 
   /// Changes whenever something that was allowed stops being so.
   uint32_t epoch() const { return epoch_; }

@@ -70,11 +70,11 @@ enum class Op : uint16_t {
   kSymbolAddress,  ///< a0 module id, a1 variable index, a2 device: r0 address there, r1 bytes
 
   // Memory. Which device is current is known to the client only, so that every request says it.
-  kMalloc,       ///< a0 bytes, a1 device: r0 address
-  kFree,         ///< a0 address; waits for the device like cudaFree
-  kHostAlloc,    ///< a0 bytes, a1 cudaHostAlloc flags, a2 device: r0 address; a memfd of whole
-                 ///< pages comes along
-  kHostFree,     ///< a0 address
+  kMalloc,     ///< a0 bytes, a1 device: r0 address
+  kFree,       ///< a0 address; waits for the device like cudaFree
+  kHostAlloc,  ///< a0 bytes, a1 cudaHostAlloc flags, a2 device, a3 1: managed: r0 address; a memfd
+               ///< of whole pages comes along
+  kHostFree,   ///< a0 address
   kPointerInfo,  ///< a0 address: r0 PointerKind, r1 device, r2 allocation base, r3 its bytes, r4
                  ///< PointerFlag bits
   kMemInfo,      ///< a0 device: r0 free, r1 total
@@ -151,9 +151,10 @@ enum class Op : uint16_t {
   kPoolImportPointer,  ///< a0 pool, a1, a2 token: r0 address, r1 bytes
   kMallocAsync,        ///< a0 bytes, a1 stream, a2 device, a3 pool: r0 address
   kFreeAsync,          ///< a0 address, a1 stream, a2 device
+  kManagedPrefetch,  ///< a0 address, a1 bytes, a2 stream, a3 device, a4 device to go to or ~0: host
 };
 
-inline constexpr Op kLastOp = Op::kFreeAsync;
+inline constexpr Op kLastOp = Op::kManagedPrefetch;
 
 /// The parts of a candidate's life that the trusted rank starts one by one.
 enum class Phase : uint32_t { kNone = 0, kSetup = 1, kRun = 2, kTeardown = 3, kExit = 4 };
@@ -164,7 +165,7 @@ enum PointerFlag : uint64_t {
   kPointerLegacyIpc = uint64_t{1} << 32,  ///< cudaIpcGetMemHandle knows it
 };
 
-enum class PointerKind : uint32_t { kUnknown = 0, kDevice = 1, kPinned = 2 };
+enum class PointerKind : uint32_t { kUnknown = 0, kDevice = 1, kPinned = 2, kManaged = 3 };
 
 inline constexpr uint64_t kNullStream = 0;
 inline constexpr uint64_t kPerThreadStream = 2;  ///< the value of cudaStreamPerThread

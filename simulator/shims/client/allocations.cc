@@ -3,6 +3,7 @@
 #include "simulator/shims/client/call.h"
 #include "simulator/shims/client/capture.h"
 #include "simulator/shims/client/list.h"
+#include "simulator/shims/client/managed.h"
 #include "simulator/shims/client/mutex.h"
 #include "simulator/shims/client/process.h"
 #include "simulator/shims/client/window.h"
@@ -63,7 +64,8 @@ void remove_allocations_of(int device) {
   Lock lock(mutex);
   for (size_t at = allocations.size(); at-- > 0;) {
     if (allocations[at].device != device) continue;
-    if (allocations[at].kind == AllocationKind::kPinned) {
+    if (allocations[at].kind == AllocationKind::kPinned ||
+        allocations[at].kind == AllocationKind::kManaged) {
       unmap_pinned(allocations[at].base, allocations[at].bytes);
     }
     allocations.erase(at);
@@ -79,7 +81,29 @@ bool is_known_range(uint64_t address, uint64_t bytes) {
 bool is_pinned(uint64_t address) {
   Lock lock(mutex);
   Allocation* entry = entry_at(address);
-  return entry != nullptr && entry->kind == AllocationKind::kPinned;
+  return entry != nullptr &&
+         (entry->kind == AllocationKind::kPinned || entry->kind == AllocationKind::kRegistered ||
+          entry->kind == AllocationKind::kManaged);
+}
+
+bool is_host_allocation(const void* pointer) {
+  Allocation known;
+  return find_allocation(reinterpret_cast<uint64_t>(pointer), &known) &&
+         (known.kind == AllocationKind::kPinned || known.kind == AllocationKind::kRegistered);
+}
+
+bool set_sync_memops(uint64_t address, bool wanted) {
+  Lock lock(mutex);
+  Allocation* entry = entry_at(address);
+  if (entry == nullptr) return false;
+  entry->sync_memops = wanted;
+  return true;
+}
+
+bool has_sync_memops(uint64_t address) {
+  Lock lock(mutex);
+  Allocation* entry = entry_at(address);
+  return entry != nullptr && entry->sync_memops;
 }
 
 cudaError_t allocate(void** pointer, size_t bytes) {
@@ -107,6 +131,9 @@ cudaError_t release(void* pointer) {
   auto address = reinterpret_cast<uint64_t>(pointer);
   if (!in_window(address)) return cudaErrorInvalidValue;
   Allocation known;
+  if (find_allocation(address, &known) && known.kind == AllocationKind::kManaged) {
+    return release_managed(pointer);
+  }
   if (find_allocation(address, &known) && known.kind != AllocationKind::kDevice &&
       known.kind != AllocationKind::kPooled) {
     return cudaErrorInvalidValue;

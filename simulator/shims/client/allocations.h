@@ -11,7 +11,9 @@ enum class AllocationKind : uint8_t {
   kPinned,
   kImported,
   kSymbol,
-  kPooled,  ///< of a pool, also an imported one
+  kPooled,      ///< of a pool, also an imported one
+  kRegistered,  ///< the device's name of the program's own pages
+  kManaged,
 };
 
 /// Memory that this process got from the simulator. The daemon alone decides what is valid; the
@@ -23,7 +25,8 @@ struct Allocation {
   int device = 0;
   unsigned flags = 0;  ///< of cudaHostAlloc
   AllocationKind kind = AllocationKind::kDevice;
-  int opened = 0;  ///< kImported: how often
+  int opened = 0;            ///< kImported: how often
+  bool sync_memops = false;  ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: copies and fills wait
 };
 
 /// Remembers `allocation`; one of the same base is replaced, an import counted.
@@ -41,6 +44,12 @@ bool is_known_range(uint64_t address, uint64_t bytes);
 bool is_pinned(uint64_t address);
 
 /// cudaMalloc and its relatives, without recording errors.
+/// Of cudaHostAlloc, or registered.
+bool is_host_allocation(const void* pointer);
+/// CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of the allocation; false: there is none.
+bool set_sync_memops(uint64_t address, bool wanted);
+bool has_sync_memops(uint64_t address);
+
 cudaError_t allocate(void** pointer, size_t bytes);
 cudaError_t release(void* pointer);
 cudaError_t allocate_host(void** pointer, size_t bytes, unsigned flags);

@@ -97,7 +97,8 @@ constexpr FixedAttribute kFixed[] = {
     {cudaDevAttrPageableMemoryAccess, 0},
     {cudaDevAttrConcurrentManagedAccess, 1},
     {cudaDevAttrComputePreemptionSupported, 1},
-    {cudaDevAttrCanUseHostPointerForRegisteredMem, 1},
+    // Device code knows registered memory by another address; so do some machines.
+    {cudaDevAttrCanUseHostPointerForRegisteredMem, 0},
     // The "V1" memory operations on streams, which CUDA 13 only reserves.
     {cudaDevAttrReserved92, 0},
     {cudaDevAttrReserved93, 0},

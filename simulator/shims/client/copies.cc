@@ -8,6 +8,7 @@
 #include "simulator/shims/client/capture.h"
 #include "simulator/shims/client/pointers.h"
 #include "simulator/shims/client/process.h"
+#include "simulator/shims/client/registrations.h"
 #include "simulator/shims/client/report.h"
 #include "simulator/shims/client/window.h"
 
@@ -191,10 +192,14 @@ cudaError_t check_direction(const void* dst, const void* src, cudaMemcpyKind kin
   return cudaErrorInvalidMemcpyDirection;
 }
 
-cudaError_t copy(void* dst, const void* src, const CopyShape& shape, cudaMemcpyKind kind,
-                 const CopyMode& mode) {
+cudaError_t copy(void* wanted_dst, const void* wanted_src, const CopyShape& shape,
+                 cudaMemcpyKind kind, const CopyMode& mode) {
   if (shape.width_bytes == 0 || shape.rows == 0) return cudaSuccess;
-  if (dst == nullptr || src == nullptr) return cudaErrorInvalidValue;
+  if (wanted_dst == nullptr || wanted_src == nullptr) return cudaErrorInvalidValue;
+  void* dst =
+      known_to_devices(wanted_dst, span_bytes(shape.width_bytes, shape.rows, shape.dst_pitch));
+  const void* src =
+      known_to_devices(wanted_src, span_bytes(shape.width_bytes, shape.rows, shape.src_pitch));
   cudaError_t error = check_direction(dst, src, kind);
   if (error != cudaSuccess) return error;
   if (span_bytes(shape.width_bytes, shape.rows, shape.dst_pitch) == 0 ||
@@ -216,10 +221,12 @@ cudaError_t copy(void* dst, const void* src, const CopyShape& shape, cudaMemcpyK
   }
 
   uint16_t flags = mode.peer ? kCopyPeer : 0;
+  if (mode.continues) flags |= kCopyContinues;
   // CUDA Runtime API, "API synchronization behavior": copies inside device memory do not wait for
   // the copy in either form.
-  bool inside_devices =
-      dst_inside && src_inside && !is_pinned(address_of(dst)) && !is_pinned(address_of(src));
+  bool inside_devices = dst_inside && src_inside && !is_pinned(address_of(dst)) &&
+                        !is_pinned(address_of(src)) && !has_sync_memops(address_of(dst)) &&
+                        !has_sync_memops(address_of(src));
   if (mode.async || inside_devices) flags |= kCopyAsync;
   if (dst_inside && src_inside) {
     return copy_inside(address_of(dst), address_of(src), shape, mode, flags);
@@ -245,10 +252,11 @@ cudaError_t fill(const Fill& fill, const CopyMode& mode) {
   if (width == 0 || fill.rows == 0) return cudaSuccess;
   if (fill.rows > 1 && fill.pitch_bytes < width) return cudaErrorInvalidValue;
   uint64_t span = span_bytes(width, fill.rows, fill.pitch_bytes);
-  uint64_t address = address_of(fill.dst);
-  if (!in_window(fill.dst) || span == 0) return cudaErrorInvalidValue;
+  const void* dst = known_to_devices(fill.dst, span);
+  uint64_t address = address_of(dst);
+  if (!in_window(dst) || span == 0) return cudaErrorInvalidValue;
   if (address % fill.element_bytes != 0) return cudaErrorInvalidValue;
-  bool pinned = is_pinned(address);
+  bool pinned = is_pinned(address) || has_sync_memops(address);
   uint16_t flags = mode.async || !pinned ? kCopyAsync : 0;
   bool one_way = flags != 0 && is_known_range(address, span);
   if (one_way) flags |= kCopyOneWay;

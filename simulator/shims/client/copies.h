@@ -14,8 +14,9 @@ namespace cb::sim::client {
 /// How a copy or fill is issued.
 struct CopyMode {
   Stream stream;
-  bool async = false;  ///< a cuda*Async function
-  bool peer = false;   ///< cudaMemcpyPeer*
+  bool async = false;      ///< a cuda*Async function
+  bool peer = false;       ///< cudaMemcpyPeer*
+  bool continues = false;  ///< a further part of one call, which pays no fixed cost
 };
 
 /// One row is the plain cudaMemcpy; pitches do not matter then.

@@ -12,6 +12,7 @@
 #include "simulator/shims/client/modules.h"
 #include "simulator/shims/client/peers.h"
 #include "simulator/shims/client/process.h"
+#include "simulator/shims/client/registrations.h"
 #include "simulator/shims/client/streams.h"
 
 namespace cb::sim::client {
@@ -48,6 +49,7 @@ cudaError_t reset_device() {
   int device = this_thread().device();
   cudaError_t error = Call(Op::kDeviceReset).args(device).wait();
   if (error != cudaSuccess) return error;
+  remove_registrations_of(device);
   remove_allocations_of(device);
   remove_streams_of(device);
   remove_pools_of(device);

@@ -1,6 +1,7 @@
 #include "simulator/shims/client/pointers.h"
 
 #include "simulator/shims/client/call.h"
+#include "simulator/shims/client/registrations.h"
 #include "simulator/shims/client/window.h"
 
 namespace cb::sim::client {
@@ -26,6 +27,15 @@ cudaError_t pointer_attributes(cudaPointerAttributes* attributes, const void* po
   cudaError_t error = pointer_info(reinterpret_cast<uint64_t>(pointer), &info);
   if (error != cudaSuccess) return error;
   *attributes = cudaPointerAttributes();
+  Registration registered;
+  auto address = reinterpret_cast<uint64_t>(pointer);
+  if (find_registration(pointer, &registered)) {
+    attributes->type = cudaMemoryTypeHost;
+    attributes->device = registered.device;
+    attributes->devicePointer = reinterpret_cast<void*>(registered.alias_of(address));
+    attributes->hostPointer = const_cast<void*>(pointer);
+    return cudaSuccess;
+  }
   void* alias = const_cast<void*>(pointer);
   switch (info.kind) {
     case PointerKind::kUnknown:
@@ -38,11 +48,21 @@ cudaError_t pointer_attributes(cudaPointerAttributes* attributes, const void* po
       attributes->device = info.device;
       attributes->devicePointer = alias;
       break;
+    case PointerKind::kManaged:
+      attributes->type = cudaMemoryTypeManaged;
+      attributes->device = info.device;
+      attributes->devicePointer = alias;
+      attributes->hostPointer = alias;
+      break;
     case PointerKind::kPinned:
       attributes->type = cudaMemoryTypeHost;
       attributes->device = info.device;
       attributes->devicePointer = alias;
       attributes->hostPointer = alias;
+      if (find_registration_of_alias(address, &registered)) {
+        attributes->hostPointer =
+            reinterpret_cast<void*>(registered.host + (address - registered.alias));
+      }
       break;
   }
   return cudaSuccess;

@@ -1,6 +1,7 @@
 #include "simulator/shims/client/allocations.h"
 #include "simulator/shims/client/devices.h"
 #include "simulator/shims/client/pointers.h"
+#include "simulator/shims/client/registrations.h"
 #include "simulator/shims/cuda/driver.h"
 
 using namespace cb::sim::client;
@@ -42,13 +43,21 @@ CB_DRIVER CUresult cuMemFreeHost(void* pointer) {
   return context_call([&] { return release_host(pointer); });
 }
 
+CB_DRIVER CUresult cuMemHostRegister_v2(void* pointer, size_t bytes, unsigned flags) {
+  return context_call([&] { return register_host(pointer, bytes, flags); });
+}
+
+CB_DRIVER CUresult cuMemHostUnregister(void* pointer) {
+  return context_call([&] { return unregister_host(pointer); });
+}
+
 CB_DRIVER CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* address, void* pointer,
                                                 unsigned flags) {
   return context_call([&] {
-    if (address == nullptr || flags != 0 || !is_pinned(reinterpret_cast<uint64_t>(pointer))) {
-      return cudaErrorInvalidValue;
-    }
-    *address = reinterpret_cast<CUdeviceptr>(pointer);
+    if (address == nullptr || flags != 0) return cudaErrorInvalidValue;
+    void* known = known_to_devices(pointer, 1);
+    if (!is_host_allocation(known)) return cudaErrorInvalidValue;
+    *address = reinterpret_cast<CUdeviceptr>(known);
     return cudaSuccess;
   });
 }
@@ -56,8 +65,9 @@ CB_DRIVER CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* address, void* poin
 CB_DRIVER CUresult cuMemHostGetFlags(unsigned* flags, void* pointer) {
   return context_call([&] {
     Allocation known;
-    if (flags == nullptr || !find_allocation(reinterpret_cast<uint64_t>(pointer), &known) ||
-        known.kind != AllocationKind::kPinned) {
+    void* address = known_to_devices(pointer, 1);
+    if (flags == nullptr || !is_host_allocation(address) ||
+        !find_allocation(reinterpret_cast<uint64_t>(address), &known)) {
       return cudaErrorInvalidValue;
     }
     *flags = known.flags;

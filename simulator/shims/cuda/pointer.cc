@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "simulator/shims/client/allocations.h"
 #include "simulator/shims/cuda/driver.h"
 
 using namespace cb::sim::client;
@@ -21,7 +22,9 @@ cudaError_t store(void* data, Value value) {
 cudaError_t get(void* data, CUpointer_attribute attribute, CUdeviceptr address,
                 const PointerInfo& info) {
   bool known = info.kind != PointerKind::kUnknown;
-  bool device = info.kind == PointerKind::kDevice;
+  bool managed = info.kind == PointerKind::kManaged;
+  // Managed memory counts as the device's, with a host pointer besides.
+  bool device = info.kind == PointerKind::kDevice || managed;
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
       return known ? store(data, context_of(info.device)) : cudaErrorInvalidValue;
@@ -31,11 +34,12 @@ cudaError_t get(void* data, CUpointer_attribute attribute, CUdeviceptr address,
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       return known ? store(data, address) : cudaErrorInvalidValue;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      return known && !device ? store(data, to_pointer(address)) : cudaErrorInvalidValue;
+      return known && (!device || managed) ? store(data, to_pointer(address))
+                                           : cudaErrorInvalidValue;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return store(data, known ? info.device : -2);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      return store(data, 0u);
+      return store(data, static_cast<unsigned>(info.kind == PointerKind::kManaged));
     case CU_POINTER_ATTRIBUTE_MAPPED:
       return store(data, static_cast<unsigned>(known));
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
@@ -61,7 +65,8 @@ cudaError_t get(void* data, CUpointer_attribute attribute, CUdeviceptr address,
       return known ? store(data, static_cast<unsigned long long>(info.base))
                    : cudaErrorInvalidValue;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-      return known ? store(data, 0u) : cudaErrorInvalidValue;
+      return known ? store(data, static_cast<unsigned>(has_sync_memops(address)))
+                   : cudaErrorInvalidValue;
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
       return store(data, 0u);
     case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
@@ -103,5 +108,17 @@ CB_DRIVER CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* a
       }
     }
     return error;
+  });
+}
+
+CB_DRIVER CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
+                                         CUdeviceptr address) {
+  return driver_call([&] {
+    if (value == nullptr || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
+      return cudaErrorInvalidValue;
+    }
+    unsigned wanted;
+    memcpy(&wanted, value, sizeof wanted);
+    return set_sync_memops(address, wanted != 0) ? cudaSuccess : cudaErrorInvalidValue;
   });
 }

@@ -1,6 +1,7 @@
 #include "simulator/shims/client/allocations.h"
 #include "simulator/shims/client/devices.h"
 #include "simulator/shims/client/pointers.h"
+#include "simulator/shims/client/registrations.h"
 #include "simulator/shims/client/window.h"
 #include "simulator/shims/cudart/api.h"
 
@@ -45,13 +46,20 @@ CB_API cudaError_t cudaFreeHost(void* pointer) {
   return api([&] { return release_host(pointer); });
 }
 
+CB_API cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
+  return api([&] { return register_host(pointer, bytes, flags); });
+}
+
+CB_API cudaError_t cudaHostUnregister(void* pointer) {
+  return api([&] { return unregister_host(pointer); });
+}
+
 CB_API cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* pointer, unsigned flags) {
   return api([&] {
-    if (device_pointer == nullptr || flags != 0 ||
-        !is_pinned(reinterpret_cast<uint64_t>(pointer))) {
-      return cudaErrorInvalidValue;
-    }
-    *device_pointer = pointer;
+    if (device_pointer == nullptr || flags != 0) return cudaErrorInvalidValue;
+    void* known = known_to_devices(pointer, 1);
+    if (!is_host_allocation(known)) return cudaErrorInvalidValue;
+    *device_pointer = known;
     return cudaSuccess;
   });
 }
@@ -59,8 +67,9 @@ CB_API cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* pointer
 CB_API cudaError_t cudaHostGetFlags(unsigned* flags, void* pointer) {
   return api([&] {
     Allocation known;
-    if (flags == nullptr || !find_allocation(reinterpret_cast<uint64_t>(pointer), &known) ||
-        known.kind != AllocationKind::kPinned) {
+    void* address = known_to_devices(pointer, 1);
+    if (flags == nullptr || !is_host_allocation(address) ||
+        !find_allocation(reinterpret_cast<uint64_t>(address), &known)) {
       return cudaErrorInvalidValue;
     }
     *flags = known.flags;

@@ -84,10 +84,10 @@ TEST(ShimApi, WhatKernelsPrintComesOutAtTheNextSynchronisation) {
 TEST(ShimApi, ARefusedFunctionSaysItsNameOnce) {
   FakeDaemon daemon;
   CompletedProcess process = daemon.run("refused");
-  EXPECT_EQ(process.standard_output, "graph 801\nlast 801\ngraph 801\nmanaged 801\n");
+  EXPECT_EQ(process.standard_output, "graph 801\nlast 801\ngraph 801\narray 801\n");
   EXPECT_EQ(process.standard_error,
             "commbench sim: cudaGraphCreate is not supported\n"
-            "commbench sim: cudaMallocManaged is not supported\n");
+            "commbench sim: cudaFreeArray is not supported\n");
 }
 
 }  // namespace

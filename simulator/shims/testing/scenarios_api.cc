@@ -196,7 +196,6 @@ int scenario_refused() {
   print("graph", cudaGraphCreate(&graph, 0));
   print("last", cudaGetLastError());
   print("graph", cudaGraphCreate(&graph, 0));
-  void* memory;
-  print("managed", cudaMallocManaged(&memory, 8, cudaMemAttachGlobal));
+  print("array", cudaFreeArray(nullptr));
   return 0;
 }

@@ -1,0 +1,163 @@
+// Three-dimensional copies and fills, and batches of copies.
+
+#include "simulator/shims/client/copies_3d.h"
+#include "simulator/shims/cudart/api.h"
+
+using namespace cb::sim::client;
+
+namespace {
+
+constexpr auto kLegacy = DefaultStream::kLegacy;
+constexpr auto kPerThread = DefaultStream::kPerThread;
+
+cudaError_t slices_of(const cudaPitchedPtr& memory, const cudaPos& position, Slices* side) {
+  side->pitch = memory.pitch;
+  side->rows = memory.ysize;
+  if (memory.ptr == nullptr) return cudaErrorInvalidValue;
+  bool located = locate(memory.ptr, memory.pitch, memory.ysize, position.x, position.y, position.z,
+                        &side->base);
+  return located ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+/// `Parms` is cudaMemcpy3DParms or cudaMemcpy3DPeerParms.
+template <class Parms>
+cudaError_t copy_parms(const Parms& parms, cudaMemcpyKind kind, const CopyMode& mode) {
+  if (parms.srcArray != nullptr || parms.dstArray != nullptr) {
+    return CB_REFUSE("cudaMemcpy3D with a CUDA array");
+  }
+  Slices dst, src;
+  cudaError_t error = slices_of(parms.dstPtr, parms.dstPos, &dst);
+  if (error == cudaSuccess) error = slices_of(parms.srcPtr, parms.srcPos, &src);
+  if (error != cudaSuccess) return error;
+  Volume volume = {parms.extent.width, parms.extent.height, parms.extent.depth};
+  return copy_volume(dst, src, volume, kind, mode);
+}
+
+cudaError_t volume(const cudaMemcpy3DParms* parms, cudaStream_t stream, DefaultStream null_means,
+                   bool async) {
+  return api([&] {
+    CopyMode mode;
+    mode.async = async;
+    if (parms == nullptr) return cudaErrorInvalidValue;
+    if (!find_stream(stream, null_means, &mode.stream)) return cudaErrorInvalidResourceHandle;
+    return copy_parms(*parms, parms->kind, mode);
+  });
+}
+
+cudaError_t between(const cudaMemcpy3DPeerParms* parms, cudaStream_t stream,
+                    DefaultStream null_means) {
+  return api([&] {
+    CopyMode mode;
+    mode.async = true;
+    mode.peer = true;
+    if (parms == nullptr) return cudaErrorInvalidValue;
+    if (!is_device(parms->srcDevice) || !is_device(parms->dstDevice)) {
+      return cudaErrorInvalidDevice;
+    }
+    if (!find_stream(stream, null_means, &mode.stream)) return cudaErrorInvalidResourceHandle;
+    return copy_parms(*parms, cudaMemcpyDeviceToDevice, mode);
+  });
+}
+
+cudaError_t set(const cudaPitchedPtr& memory, int value, const cudaExtent& extent,
+                cudaStream_t stream, DefaultStream null_means, bool async) {
+  return api([&] {
+    CopyMode mode;
+    mode.async = async;
+    if (!find_stream(stream, null_means, &mode.stream)) return cudaErrorInvalidResourceHandle;
+    Slices dst;
+    dst.base = memory.ptr;
+    dst.pitch = memory.pitch;
+    dst.rows = memory.ysize;
+    return fill_volume(dst, value, {extent.width, extent.height, extent.depth}, mode);
+  });
+}
+
+/// Copies that are not ordered among each other: one after the other is one of the orders. Hints
+/// of locations do not matter for memory of CUDA's, and when a source is read is never later here
+/// than an attribute allows.
+cudaError_t batch(void* const* dsts, const void* const* srcs, const size_t* sizes, size_t count,
+                  const cudaMemcpyAttributes* attributes, const size_t* first_of,
+                  size_t num_attributes, cudaStream_t stream, DefaultStream null_means) {
+  return api([&] {
+    bool valid = dsts != nullptr && srcs != nullptr && sizes != nullptr && count > 0 &&
+                 attributes != nullptr && first_of != nullptr && num_attributes > 0 &&
+                 num_attributes <= count && first_of[0] == 0;
+    if (!valid) return cudaErrorInvalidValue;
+    for (size_t at = 0; at < num_attributes; ++at) {
+      auto order = attributes[at].srcAccessOrder;
+      bool known = order >= cudaMemcpySrcAccessOrderStream && order <= cudaMemcpySrcAccessOrderAny;
+      bool rising = at == 0 || first_of[at] > first_of[at - 1];
+      if (!known || !rising || first_of[at] >= count) return cudaErrorInvalidValue;
+    }
+    CopyMode mode;
+    mode.async = true;
+    if (!find_stream(stream, null_means, &mode.stream)) return cudaErrorInvalidResourceHandle;
+    // Not for the default stream, as CUDA documents it.
+    if (mode.stream.id == cb::sim::kNullStream) return cudaErrorInvalidValue;
+    for (size_t at = 0; at < count; ++at) {
+      CopyShape shape;
+      shape.width_bytes = sizes[at];
+      cudaError_t error = copy(dsts[at], srcs[at], shape, cudaMemcpyDefault, mode);
+      if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
+  });
+}
+
+}  // namespace
+
+CB_API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* parms) {
+  return volume(parms, nullptr, kLegacy, false);
+}
+CB_API cudaError_t cudaMemcpy3D_ptds(const cudaMemcpy3DParms* parms) {
+  return volume(parms, nullptr, kPerThread, false);
+}
+CB_API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parms, cudaStream_t stream) {
+  return volume(parms, stream, kLegacy, true);
+}
+CB_API cudaError_t cudaMemcpy3DAsync_ptsz(const cudaMemcpy3DParms* parms, cudaStream_t stream) {
+  return volume(parms, stream, kPerThread, true);
+}
+
+CB_API cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms* parms) {
+  return between(parms, nullptr, kLegacy);
+}
+CB_API cudaError_t cudaMemcpy3DPeer_ptds(const cudaMemcpy3DPeerParms* parms) {
+  return between(parms, nullptr, kPerThread);
+}
+CB_API cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* parms, cudaStream_t stream) {
+  return between(parms, stream, kLegacy);
+}
+CB_API cudaError_t cudaMemcpy3DPeerAsync_ptsz(const cudaMemcpy3DPeerParms* parms,
+                                              cudaStream_t stream) {
+  return between(parms, stream, kPerThread);
+}
+
+CB_API cudaError_t cudaMemset3D(cudaPitchedPtr memory, int value, cudaExtent extent) {
+  return set(memory, value, extent, nullptr, kLegacy, false);
+}
+CB_API cudaError_t cudaMemset3D_ptds(cudaPitchedPtr memory, int value, cudaExtent extent) {
+  return set(memory, value, extent, nullptr, kPerThread, false);
+}
+CB_API cudaError_t cudaMemset3DAsync(cudaPitchedPtr memory, int value, cudaExtent extent,
+                                     cudaStream_t stream) {
+  return set(memory, value, extent, stream, kLegacy, true);
+}
+CB_API cudaError_t cudaMemset3DAsync_ptsz(cudaPitchedPtr memory, int value, cudaExtent extent,
+                                          cudaStream_t stream) {
+  return set(memory, value, extent, stream, kPerThread, true);
+}
+
+CB_API cudaError_t cudaMemcpyBatchAsync(void* const* dsts, const void* const* srcs,
+                                        const size_t* sizes, size_t count,
+                                        cudaMemcpyAttributes* attributes, size_t* first_of,
+                                        size_t num_attributes, cudaStream_t stream) {
+  return batch(dsts, srcs, sizes, count, attributes, first_of, num_attributes, stream, kLegacy);
+}
+CB_API cudaError_t cudaMemcpyBatchAsync_ptsz(void* const* dsts, const void* const* srcs,
+                                             const size_t* sizes, size_t count,
+                                             cudaMemcpyAttributes* attributes, size_t* first_of,
+                                             size_t num_attributes, cudaStream_t stream) {
+  return batch(dsts, srcs, sizes, count, attributes, first_of, num_attributes, stream, kPerThread);
+}
