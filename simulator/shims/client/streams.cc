@@ -28,6 +28,17 @@ bool find_stream(cudaStream_t handle, DefaultStream null_means, Stream* found) {
   return true;
 }
 
+Stream* stream_slot(cudaStream_t handle, DefaultStream null_means) {
+  static Stream defaults[2][kMaxDevices];
+  Stream found;
+  if (!find_stream(handle, null_means, &found)) return nullptr;
+  if (found.id != kNullStream && found.id != kPerThreadStream) return streams.find(handle);
+  Stream& slot = defaults[found.id == kPerThreadStream ? 1 : 0][found.device];
+  slot.id = found.id;
+  slot.device = found.device;
+  return &slot;
+}
+
 cudaError_t create_stream(cudaStream_t* handle, unsigned flags, int priority) {
   if (handle == nullptr || (flags & ~unsigned{cudaStreamNonBlocking}) != 0) {
     return cudaErrorInvalidValue;

@@ -13,6 +13,9 @@ struct Stream {
   int device = 0;
   unsigned flags = 0;
   int priority = 0;
+  cudaSynchronizationPolicy sync_policy = cudaSyncPolicyAuto;
+  cudaLaunchMemSyncDomain domain = cudaLaunchMemSyncDomainDefault;
+  cudaLaunchMemSyncDomainMap domain_map = {0, 1};
 };
 
 /// Which default stream a null handle means: legacy functions or their _ptsz / _ptds relatives.
@@ -21,6 +24,9 @@ enum class DefaultStream { kLegacy, kPerThread };
 /// What a cudaStream_t stands for, also when it is one of the default streams of the current
 /// device. False for anything that is no stream.
 bool find_stream(cudaStream_t handle, DefaultStream null_means, Stream* found);
+
+/// Where its attributes are kept; nullptr for anything that is no stream.
+Stream* stream_slot(cudaStream_t handle, DefaultStream null_means);
 
 inline constexpr int kLeastPriority = 0;
 inline constexpr int kGreatestPriority = -5;  ///< since compute capability 7.0
