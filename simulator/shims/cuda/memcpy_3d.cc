@@ -1,4 +1,5 @@
 #include "simulator/shims/client/copies_3d.h"
+#include "simulator/shims/client/copy_batch.h"
 #include "simulator/shims/cuda/driver.h"
 
 using namespace cb::sim::client;
@@ -67,6 +68,21 @@ CUresult between(const CUDA_MEMCPY3D_PEER* params, CUstream stream, DefaultStrea
   });
 }
 
+static_assert(sizeof(CUmemcpyAttributes) == sizeof(cudaMemcpyAttributes));
+
+CUresult copies(CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes, size_t count,
+                CUmemcpyAttributes* attributes, size_t* first_of, size_t num_attributes,
+                CUstream stream, DefaultStream null_means) {
+  CopyBatch batch = {reinterpret_cast<void**>(dsts),
+                     reinterpret_cast<const void**>(srcs),
+                     sizes,
+                     count,
+                     reinterpret_cast<const cudaMemcpyAttributes*>(attributes),
+                     first_of,
+                     num_attributes};
+  return context_call([&] { return copy_batch(batch, stream, null_means); });
+}
+
 }  // namespace
 
 CB_DRIVER CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D* params) {
@@ -93,4 +109,16 @@ CB_DRIVER CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* params, CUstrea
 }
 CB_DRIVER CUresult cuMemcpy3DPeerAsync_ptsz(const CUDA_MEMCPY3D_PEER* params, CUstream stream) {
   return between(params, stream, kPerThread);
+}
+
+CB_DRIVER CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes,
+                                         size_t count, CUmemcpyAttributes* attributes,
+                                         size_t* first_of, size_t num_attributes, CUstream stream) {
+  return copies(dsts, srcs, sizes, count, attributes, first_of, num_attributes, stream, kLegacy);
+}
+CB_DRIVER CUresult cuMemcpyBatchAsync_v2_ptsz(CUdeviceptr* dsts, CUdeviceptr* srcs, size_t* sizes,
+                                              size_t count, CUmemcpyAttributes* attributes,
+                                              size_t* first_of, size_t num_attributes,
+                                              CUstream stream) {
+  return copies(dsts, srcs, sizes, count, attributes, first_of, num_attributes, stream, kPerThread);
 }

@@ -1,6 +1,7 @@
 // Three-dimensional copies and fills, and batches of copies.
 
 #include "simulator/shims/client/copies_3d.h"
+#include "simulator/shims/client/copy_batch.h"
 #include "simulator/shims/cudart/api.h"
 
 using namespace cb::sim::client;
@@ -73,38 +74,6 @@ cudaError_t set(const cudaPitchedPtr& memory, int value, const cudaExtent& exten
   });
 }
 
-/// Copies that are not ordered among each other: one after the other is one of the orders. Hints
-/// of locations do not matter for memory of CUDA's, and when a source is read is never later here
-/// than an attribute allows.
-cudaError_t batch(void* const* dsts, const void* const* srcs, const size_t* sizes, size_t count,
-                  const cudaMemcpyAttributes* attributes, const size_t* first_of,
-                  size_t num_attributes, cudaStream_t stream, DefaultStream null_means) {
-  return api([&] {
-    bool valid = dsts != nullptr && srcs != nullptr && sizes != nullptr && count > 0 &&
-                 attributes != nullptr && first_of != nullptr && num_attributes > 0 &&
-                 num_attributes <= count && first_of[0] == 0;
-    if (!valid) return cudaErrorInvalidValue;
-    for (size_t at = 0; at < num_attributes; ++at) {
-      auto order = attributes[at].srcAccessOrder;
-      bool known = order >= cudaMemcpySrcAccessOrderStream && order <= cudaMemcpySrcAccessOrderAny;
-      bool rising = at == 0 || first_of[at] > first_of[at - 1];
-      if (!known || !rising || first_of[at] >= count) return cudaErrorInvalidValue;
-    }
-    CopyMode mode;
-    mode.async = true;
-    if (!find_stream(stream, null_means, &mode.stream)) return cudaErrorInvalidResourceHandle;
-    // Not for the default stream, as CUDA documents it.
-    if (mode.stream.id == cb::sim::kNullStream) return cudaErrorInvalidValue;
-    for (size_t at = 0; at < count; ++at) {
-      CopyShape shape;
-      shape.width_bytes = sizes[at];
-      cudaError_t error = copy(dsts[at], srcs[at], shape, cudaMemcpyDefault, mode);
-      if (error != cudaSuccess) return error;
-    }
-    return cudaSuccess;
-  });
-}
-
 }  // namespace
 
 CB_API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* parms) {
@@ -153,11 +122,13 @@ CB_API cudaError_t cudaMemcpyBatchAsync(void* const* dsts, const void* const* sr
                                         const size_t* sizes, size_t count,
                                         cudaMemcpyAttributes* attributes, size_t* first_of,
                                         size_t num_attributes, cudaStream_t stream) {
-  return batch(dsts, srcs, sizes, count, attributes, first_of, num_attributes, stream, kLegacy);
+  CopyBatch batch = {dsts, srcs, sizes, count, attributes, first_of, num_attributes};
+  return api([&] { return copy_batch(batch, stream, kLegacy); });
 }
 CB_API cudaError_t cudaMemcpyBatchAsync_ptsz(void* const* dsts, const void* const* srcs,
                                              const size_t* sizes, size_t count,
                                              cudaMemcpyAttributes* attributes, size_t* first_of,
                                              size_t num_attributes, cudaStream_t stream) {
-  return batch(dsts, srcs, sizes, count, attributes, first_of, num_attributes, stream, kPerThread);
+  CopyBatch batch = {dsts, srcs, sizes, count, attributes, first_of, num_attributes};
+  return api([&] { return copy_batch(batch, stream, kPerThread); });
 }
