@@ -59,6 +59,12 @@ int main() {
                    1,
                0);
 
+  cudaMemPool_t pool;
+  EXPECT_OK(cudaDeviceGetDefaultMemPool(&pool, 0));
+  EXPECT(get<cudaMemPool_t>(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE,
+                            reinterpret_cast<CUdeviceptr>(pooled)) == pool);
+  EXPECT(get<cudaMemPool_t>(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address) == nullptr);
+
   unsigned on = 1;
   EXPECT_CU(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, address), CUDA_SUCCESS);
   EXPECT_EQUAL(get<unsigned>(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, address) & 1, 1);

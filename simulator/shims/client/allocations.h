@@ -25,6 +25,7 @@ struct Allocation {
   int device = 0;
   unsigned flags = 0;  ///< of cudaHostAlloc
   AllocationKind kind = AllocationKind::kDevice;
+  void* pool = nullptr;      ///< kPooled: its handle
   int opened = 0;            ///< kImported: how often
   bool sync_memops = false;  ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: copies and fills wait
 };

@@ -61,12 +61,13 @@ bool is_flag(int attribute) {
          attribute <= cudaMemPoolReuseAllowInternalDependencies;
 }
 
-void remember(uint64_t base, size_t bytes, int device) {
+void remember(uint64_t base, size_t bytes, int device, cudaMemPool_t pool) {
   Allocation allocation;
   allocation.base = base;
   allocation.bytes = bytes;
   allocation.device = device;
   allocation.kind = AllocationKind::kPooled;
+  allocation.pool = pool;
   add_allocation(allocation);
 }
 
@@ -270,7 +271,7 @@ cudaError_t import_pooled(void** pointer, cudaMemPool_t handle, const void* data
   call.args(pool->id, token.words[0], token.words[1]);
   cudaError_t error = call.wait();
   if (error != cudaSuccess) return error;
-  remember(call.result(0), call.result(1), pool->device);
+  remember(call.result(0), call.result(1), pool->device, handle);
   *pointer = reinterpret_cast<void*>(call.result(0));
   return cudaSuccess;
 }
@@ -294,7 +295,7 @@ cudaError_t allocate_async(void** pointer, size_t bytes, cudaMemPool_t handle,
   call.args(bytes, stream.id, stream.device, pool->id).on(stream.device);
   error = call.wait();
   if (error != cudaSuccess) return error;
-  remember(call.result(0), bytes, device);
+  remember(call.result(0), bytes, device, handle);
   *pointer = reinterpret_cast<void*>(call.result(0));
   return cudaSuccess;
 }

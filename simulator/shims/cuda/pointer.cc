@@ -17,6 +17,12 @@ cudaError_t store(void* data, Value value) {
   return cudaSuccess;
 }
 
+/// nullptr: the memory is of no pool.
+void* pool_of(CUdeviceptr address) {
+  Allocation known;
+  return find_allocation(address, &known) ? known.pool : nullptr;
+}
+
 /// `info` says what `address` points to. Attributes that only describe a range also answer for
 /// memory that is not the simulator's, with "none".
 cudaError_t get(void* data, CUpointer_attribute attribute, CUdeviceptr address,
@@ -58,7 +64,7 @@ cudaError_t get(void* data, CUpointer_attribute attribute, CUdeviceptr address,
       return store(data, static_cast<unsigned>(known ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE
                                                      : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE));
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-      return store(data, static_cast<void*>(nullptr));
+      return store(data, pool_of(address));
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
       // Addresses are not used again while an allocation lives, which makes its base an identity.
