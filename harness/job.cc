@@ -16,6 +16,8 @@ Json to_json(const CaseReport& report) {
   }
   json["complete"] = report.complete;
   json["instructions"] = report.instructions;
+  if (!report.profile.is_null()) json["profile"] = report.profile;
+  if (!report.timeline.is_null()) json["timeline"] = report.timeline;
   json["wall_ms"] = report.wall_ms;
   return json;
 }
@@ -29,6 +31,8 @@ CaseReport case_report_from(const Json& json) {
   for (const Json& item : json.at("evidence")) report.evidence.push_back(evidence_from(item));
   json.at("complete").get_to(report.complete);
   json.at("instructions").get_to(report.instructions);
+  report.profile = json.value("profile", Json());
+  report.timeline = json.value("timeline", Json());
   json.at("wall_ms").get_to(report.wall_ms);
   return report;
 }
@@ -51,6 +55,8 @@ Json to_json(const Job& job) {
   json["first_box_slot"] = job.first_box_slot;
   json["wall_limit_ms"] = job.wall_limit_ms;
   json["all_cases"] = job.all_cases;
+  json["count_lines"] = job.count_lines;
+  json["record_timeline"] = job.record_timeline;
   json["host_program"] = job.host_program;
   json["simulator_program"] = job.simulator_program;
   json["library_folder"] = job.library_folder;
@@ -73,6 +79,8 @@ Job job_from(const Json& json) {
   json.at("first_box_slot").get_to(job.first_box_slot);
   json.at("wall_limit_ms").get_to(job.wall_limit_ms);
   json.at("all_cases").get_to(job.all_cases);
+  json.at("count_lines").get_to(job.count_lines);
+  json.at("record_timeline").get_to(job.record_timeline);
   json.at("host_program").get_to(job.host_program);
   json.at("simulator_program").get_to(job.simulator_program);
   json.at("library_folder").get_to(job.library_folder);

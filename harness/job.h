@@ -30,6 +30,8 @@ struct Job {
   uint64_t wall_limit_ms = 120'000;
   /// Go on with the next case after one whose answer was wrong.
   bool all_cases = true;
+  bool count_lines = false;      ///< cases report where their kernels spent their time
+  bool record_timeline = false;  ///< cases report what happened when
 
   std::string host_program;
   std::string simulator_program;
@@ -50,6 +52,8 @@ struct CaseReport {
   std::vector<Evidence> evidence;
   bool complete = false;      ///< all steps and the teardown were run
   uint64_t instructions = 0;  ///< executed for this case, all ranks together; rank 0 only
+  Json profile;   ///< of the job up to here, see sim::LineLedger; null: not asked for; rank 0 only
+  Json timeline;  ///< of the job up to here, see sim::Timeline; null: not asked for; rank 0 only
   double wall_ms = 0;
 };
 

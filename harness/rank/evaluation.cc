@@ -128,7 +128,10 @@ unsigned Evaluation::run_job() {
     Stopwatch watch;
     bits = run_case(*found);
     report_.cases.back().wall_ms = watch.lap_ms();
-    if ((bits & (kEnded | kInfra)) != 0 || (bits != kFine && !job_.all_cases)) break;
+    if ((bits & (kEnded | kInfra)) != 0 || (bits != kFine && !job_.all_cases)) {
+      observe_end();
+      break;
+    }
     report_.cases.back().complete = true;
   }
   return bits;
@@ -160,6 +163,24 @@ void Evaluation::count_instructions() {
   uint64_t all = 0;
   for (const Json& rank : report.at("ranks")) all += rank.at("warp_instructions").get<uint64_t>();
   report_.cases.back().instructions = all - std::exchange(instructions_before_, all);
+  keep_observations(report);
+}
+
+void Evaluation::keep_observations(const Json& report) {
+  CaseReport& done = report_.cases.back();
+  done.profile = report.value("profile_lines", Json());
+  done.timeline = report.value("timeline", Json());
+}
+
+// A case that ended early never gets to its count of instructions, and is worth a look.
+void Evaluation::observe_end() {
+  bool is_asked = job_.count_lines || job_.record_timeline;
+  if (!is_asked || group_.rank() != 0 || !client_ || report_.cases.back().complete) return;
+  try {
+    keep_observations(client_->report());
+  } catch (const Error&) {
+    // The simulator is gone, which the job's report says.
+  }
 }
 
 unsigned Evaluation::run_steps(const tasks::Case& test_case, const CasePool& pool) {

@@ -66,6 +66,8 @@ class Evaluation {
   unsigned judge_report(const sim::HostEvent& event);
   unsigned judge_step(Step& step);
   void count_instructions();
+  void keep_observations(const Json& report);
+  void observe_end();
   std::optional<sim::HostEvent> next_event(int timeout_ms);
   void add(Evidence evidence, uint64_t time_ps);
   int left_ms() const;

@@ -26,6 +26,8 @@ sim::DaemonOptions daemon_options(const Job& job, uint64_t memory_seed,
   options.symmetric_bytes_max = symmetric_bytes_max;
   options.seed = memory_seed;
   options.wall_limit_ms = job.wall_limit_ms;
+  options.count_lines = job.count_lines;
+  options.record_timeline = job.record_timeline;
   return options;
 }
 

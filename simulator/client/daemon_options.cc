@@ -24,6 +24,10 @@ void read_key(const std::string& key, const Json& value, DaemonOptions& options)
     options.seed = value.get<uint64_t>();
   } else if (key == "wall_limit_ms") {
     options.wall_limit_ms = value.get<uint64_t>();
+  } else if (key == "count_lines") {
+    options.count_lines = value.get<bool>();
+  } else if (key == "record_timeline") {
+    options.record_timeline = value.get<bool>();
   } else {
     throw Error(ErrorCode::kConfig, fmt::format("daemon options: unknown key \"{}\"", key));
   }
@@ -41,6 +45,8 @@ std::string to_text(const DaemonOptions& options) {
   json["symmetric_bytes_max"] = options.symmetric_bytes_max;
   json["seed"] = options.seed;
   json["wall_limit_ms"] = options.wall_limit_ms;
+  json["count_lines"] = options.count_lines;
+  json["record_timeline"] = options.record_timeline;
   return dump_json(json);
 }
 

@@ -32,6 +32,8 @@ struct DaemonOptions {
   uint64_t symmetric_bytes_max = uint64_t{256} << 20;  ///< cb_sym_alloc, per rank
   uint64_t seed = 0;                                   ///< content of fresh memory
   uint64_t wall_limit_ms = 0;                          ///< of the whole job; 0: none
+  bool count_lines = false;      ///< the report says where kernels spent their time
+  bool record_timeline = false;  ///< the report says what happened when
 };
 
 /// A host process's own connection, to be inherited: descriptors for kConnectionFdVariable and

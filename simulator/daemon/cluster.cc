@@ -28,7 +28,11 @@ Cluster::Cluster(const DaemonOptions& options_, const Profile& profile_)
       costs(profile),
       memory(options.world_size, profile.num_devices(), profile.device.global_memory_bytes,
              MemoryQuota{}),
-      engine(memory, profile, EngineOptions{.timed = options.timed}),
+      ledger(options.count_lines && options.timed ? std::make_unique<LineLedger>() : nullptr),
+      timeline(options.record_timeline ? std::make_unique<Timeline>(profile) : nullptr),
+      engine(memory, profile,
+             EngineOptions{
+                 .timed = options.timed, .ledger = ledger.get(), .observer = timeline.get()}),
       modules(profile, options.any_code ? std::nullopt : std::optional(options.fatbin_sha256)),
       ipc(options.seed),
       virtual_memory(memory, options.world_size),
@@ -36,6 +40,7 @@ Cluster::Cluster(const DaemonOptions& options_, const Profile& profile_)
       bootstrap(options.world_size),
       processes(static_cast<size_t>(options.world_size)) {
   memory.set_devices_per_node(profile.devices_per_node);
+  if (timeline != nullptr) timeline->watch(engine.resources());
 }
 
 DeviceInfo Cluster::device_info(int global_device) const {

@@ -13,8 +13,10 @@
 #include "simulator/daemon/ipc.h"
 #include "simulator/daemon/memory_pools.h"
 #include "simulator/daemon/module_cache.h"
+#include "simulator/daemon/timeline.h"
 #include "simulator/daemon/virtual_memory.h"
 #include "simulator/exec/engine.h"
+#include "simulator/exec/line_ledger.h"
 #include "simulator/memory/address_space.h"
 #include "simulator/timing/profile.h"
 
@@ -30,6 +32,8 @@ struct Cluster {
   const Profile profile;
   const Costs costs;
   AddressSpace memory;
+  std::unique_ptr<LineLedger> ledger;  ///< nullptr: nobody asked
+  std::unique_ptr<Timeline> timeline;  ///< nullptr: nobody asked
   Engine engine;
   ModuleCache modules;
   IpcTokens ipc;

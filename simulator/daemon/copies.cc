@@ -4,7 +4,9 @@
 
 #include <bit>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "simulator/daemon/call.h"
 #include "simulator/daemon/streams.h"
@@ -206,6 +208,13 @@ std::shared_ptr<Work> make_copy(Call& call, const std::shared_ptr<Stream>& strea
   work->gap = continues ? 0 : costs.launch_gap;
   work->staged_bytes = payload.packed.size();
   Route route = route_of(cluster, transfer);
+  if (cluster.timeline != nullptr) {
+    auto side = [](int device) {
+      return device < 0 ? std::string("host") : fmt::format("device {}", device);
+    };
+    work->details = dump_json(
+        {{"bytes", transfer.bytes}, {"from", side(route.source)}, {"to", side(route.target)}});
+  }
   if ((route.source >= 0) != (route.target >= 0)) call.process.host_bytes += transfer.bytes;
   auto bytes = std::make_shared<Payload>(std::move(payload));
   auto end = [&cluster, transfer, bytes](const std::shared_ptr<Work>& self) {

@@ -1,12 +1,24 @@
 #include "simulator/daemon/gate.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "simulator/daemon/call.h"
 #include "simulator/daemon/job.h"
+#include "simulator/daemon/report.h"
 
 namespace cb::sim {
 namespace {
+
+/// A call that returned, for the timeline; `what` it waited for, if it did.
+void draw_call(Cluster& cluster, const HostThread& thread, const std::string& what) {
+  if (cluster.timeline == nullptr) return;
+  std::string arguments = what.empty() ? "" : dump_json({{"what", what}});
+  cluster.timeline->add(Timeline::Kind::kCall, thread.process->rank, thread.id,
+                        to_string(thread.pending.request.op), thread.call_start, thread.clock,
+                        arguments);
+}
 
 /// Visits living threads in (rank, thread) order. A visit may end threads, but not make any.
 template <class Visit>
@@ -111,8 +123,10 @@ void Gate::wake_all(Time time) {
     thread.clock = time;
     if (call.again) {
       thread.state = ThreadState::kPending;
+      thread.handles_again = true;
       return;
     }
+    draw_call(cluster_, thread, call.what);
     Answer answer;
     if (call.complete) call.complete(answer);
     if (call.owes_reply) {
@@ -131,6 +145,8 @@ void Gate::handle_pending(HostThread& thread) {
   // The message moves out, because the handler may change the thread's state.
   Message message = std::move(thread.pending);
   thread.pending.request = message.request;
+  if (!thread.handles_again) thread.call_start = thread.clock;
+  thread.handles_again = false;
   Call call(cluster_, thread, message);
   handle(call);
   if (call.is_malformed()) {
@@ -139,7 +155,11 @@ void Gate::handle_pending(HostThread& thread) {
     return;
   }
   // A call that is to be handled again needs its message.
-  if (thread.state == ThreadState::kBlocked) thread.pending = std::move(message);
+  if (thread.state == ThreadState::kBlocked) {
+    thread.pending = std::move(message);
+  } else {
+    draw_call(cluster_, thread, "");
+  }
 }
 
 }  // namespace cb::sim

@@ -71,6 +71,8 @@ struct HostThread {
   bool has_wake = false;  ///< a kThreadWake came while it did not sleep
   Message pending;
   BlockedCall call;
+  Time call_start = 0;           ///< of the call that it makes or made last
+  bool handles_again = false;    ///< the call is one that was put off
   std::vector<std::byte> image;  ///< pieces of a module so far
   uint32_t idle_polls = 0;       ///< queries and relaxes in a row that found nothing new
   std::map<int, std::shared_ptr<Stream>> own_streams;  ///< kPerThreadStream, by device

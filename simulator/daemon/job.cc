@@ -8,6 +8,21 @@
 namespace cb::sim {
 namespace {
 
+const char* phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::kSetup:
+      return "setup";
+    case Phase::kRun:
+      return "step";
+    case Phase::kTeardown:
+      return "teardown";
+    case Phase::kNone:
+    case Phase::kExit:
+      break;
+  }
+  return "none";
+}
+
 /// Phases start at whole microseconds.
 constexpr Time kStartUnit = 1'000'000;
 
@@ -42,6 +57,9 @@ bool Job::forbids_bootstrap(int rank) const {
 void Job::control_wait(Call& call) {
   RankState& rank = state(call.process.rank);
   auto finished = static_cast<Phase>(call.arg(0));
+  if (cluster_.timeline != nullptr) {
+    cluster_.timeline->phase_ended(call.process.rank, call.thread.clock);
+  }
   if (call.arg(0) != static_cast<uint64_t>(rank.phase) || rank.waiting != nullptr) {
     return call.malformed("a phase ends that did not run");
   }
@@ -125,6 +143,9 @@ void Job::start_rank(int number, Time start) {
   rank.plan.reset();
   rank.phase = rank.current.phase;
   rank.step.go_ps = start;
+  if (cluster_.timeline != nullptr) {
+    cluster_.timeline->phase_started(number, phase_name(rank.phase), start);
+  }
   cluster_.engine.set_pace(number, rank.current.pace);
   rank.host_bytes_before = rank.waiting->process->host_bytes;
   cluster_.engine.at(start, [this, number] { take_effect(number); });

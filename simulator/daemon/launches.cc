@@ -1,7 +1,9 @@
 #include "simulator/daemon/launches.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "simulator/daemon/call.h"
 #include "simulator/daemon/modules.h"
 #include "simulator/daemon/streams.h"
@@ -95,6 +97,11 @@ std::shared_ptr<Work> make_kernel(Call& call, const std::shared_ptr<Stream>& str
   work->device = stream->device;
   work->stream = stream;
   work->what = "kernel " + kernel.name;
+  if (cluster.timeline != nullptr) {
+    work->details = dump_json({{"grid", {kernel.grid[0], kernel.grid[1], kernel.grid[2]}},
+                               {"block", {kernel.block[0], kernel.block[1], kernel.block[2]}},
+                               {"dynamic_shared_bytes", kernel.dynamic_shared_bytes}});
+  }
   work->ready = call.thread.clock + call.host_cost(cluster.costs.launch_enqueue) +
                 cluster.costs.launch + (kernel.cooperative ? cluster.costs.cooperative_extra : 0);
   work->gap = cluster.costs.launch_gap;

@@ -105,6 +105,8 @@ Json make_report(const Cluster& cluster, Time time) {
     const JobEnd& end = *cluster.job->end();
     json["end"] = {{"kind", to_string(end.kind)}, {"rank", end.rank}, {"time_ps", end.time}};
   }
+  if (cluster.ledger != nullptr) json["profile_lines"] = cluster.ledger->to_json();
+  if (cluster.timeline != nullptr) json["timeline"] = cluster.timeline->to_json(time);
   json["findings"] = Json::array();
   for (const Finding& finding : cluster.all_findings()) {
     json["findings"].push_back(finding_json(finding));

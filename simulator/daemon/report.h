@@ -5,10 +5,11 @@
 //    "end": null | {"kind": s, "rank": n, "time_ps": n},
 //    "findings": [{"kind", "time_ps", "rank", "device", "kernel", "file", "line", "instruction",
 //                  "ptx_line", "block", "thread", "detail", "address", "bytes", "write"}],
-//    "num_waiters": n, "waiters": [{"rank", ..., "num_threads", "waits_for", "address", "value"}],
-//    "streams": [{"rank", "device", "stream", "what"}],
-//    "hosts": [{"rank", "thread", "state", "what", "time_ps"}],
-//    "ranks": [{"rank", "warp_instructions", "lane_instructions", "kernels", "blocks",
+//    "profile_lines": as LineLedger::to_json() has it, "timeline": as Timeline::to_json(), each
+//    only where DaemonOptions asks for it, "num_waiters": n, "waiters": [{"rank", ...,
+//    "num_threads", "waits_for", "address", "value"}], "streams": [{"rank", "device", "stream",
+//    "what"}], "hosts": [{"rank", "thread", "state", "what", "time_ps"}], "ranks": [{"rank",
+//    "warp_instructions", "lane_instructions", "kernels", "blocks",
 //               "host_bytes", "link_bytes": [{"to", "bytes"}], "api_calls": {name: n},
 //               "protocol_fault": s}]}
 

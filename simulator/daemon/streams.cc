@@ -52,7 +52,16 @@ void begin(Cluster& cluster, const std::shared_ptr<Work>& work) {
   }
   auto callback = std::move(work->begin);
   work->begin = nullptr;
+  work->begun = start;
   callback(work, start);
+}
+
+void draw(Cluster& cluster, const Work& work) {
+  Time now = cluster.engine.now();
+  cluster.timeline->sample_links(work.device, now);
+  if (work.what.empty()) return;
+  cluster.timeline->add(Timeline::Kind::kStream, work.owner->rank, work.stream->id, work.what,
+                        std::min(work.begun, now), now, work.details);
 }
 
 void mark_done(HostProcess& process, Work& work, Time end) {
@@ -158,6 +167,7 @@ void enqueue(Cluster& cluster, HostProcess& process, const std::shared_ptr<Work>
 
 void finish(Cluster& cluster, const std::shared_ptr<Work>& work) {
   if (work->done) return;
+  if (cluster.timeline != nullptr) draw(cluster, *work);
   WorkList dependents = std::move(work->dependents);
   mark_done(*work->owner, *work, cluster.engine.now());
   for (const auto& dependent : dependents) {

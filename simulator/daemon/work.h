@@ -36,9 +36,11 @@ struct Work {
   uint32_t unmet = 0;            ///< predecessors that are not done
   uint64_t staged_bytes = 0;     ///< of the owner's quota
   bool done = false;
+  Time begun = 0;
   Time end = 0;
   std::shared_ptr<Stream> stream;
-  std::string what;  ///< "kernel reduce", "copy of 4 MiB", for people
+  std::string what;     ///< "kernel reduce", "copy of 4 MiB", for people
+  std::string details;  ///< shapes or routes as JSON, where a timeline is recorded
   /// Starts it; called once, when nothing is unmet. Ends by finish().
   std::function<void(const std::shared_ptr<Work>&, Time start)> begin;
   std::vector<std::shared_ptr<Work>> successors;

@@ -121,7 +121,7 @@ std::string problem_text(const CopySignal& signal, const std::string& problem) {
 
 }  // namespace
 
-CopyGroups::Times EngineState::charge_copy(Context& c, const AsyncCopy& copy) {
+CopyGroups::Times EngineState::charge_copy(Context& c, const MicroOp* op, const AsyncCopy& copy) {
   int device = c.run->launch.device;
   uint32_t sm = c.block->sm;
   Time shared_ps = profile.shared_cycles * cycle_ps;
@@ -135,6 +135,10 @@ CopyGroups::Times EngineState::charge_copy(Context& c, const AsyncCopy& copy) {
       c.now = std::max(c.now, charge.issued);
     } else {
       charge = resources.bulk(device, sm, c.now, side.access);
+    }
+    if (c.run->costs != nullptr) {
+      LineLedger::add_bytes(*c.run->costs, *c.code, static_cast<uint32_t>(op - c.code->ops.data()),
+                            device, side.access, side.access.bytes);
     }
     any_store |= side.writes;
     if (side.writes) times.read = std::max(times.read, charge.issued + shared_ps);
@@ -175,7 +179,7 @@ bool start_copy(Context& c, const MicroOp* op, uint32_t lanes, AsyncCopy copy) {
           "asynchronous copies on their way that need more than 1 GiB");
     return false;
   }
-  CopyGroups::Times times = engine.charge_copy(c, copy);
+  CopyGroups::Times times = engine.charge_copy(c, op, copy);
   if (copy.group != AsyncCopy::Group::kNone) {
     auto kind =
         copy.group == AsyncCopy::Group::kAsync ? CopyGroupKind::kAsync : CopyGroupKind::kBulk;

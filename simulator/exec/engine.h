@@ -21,6 +21,20 @@
 namespace cb::sim {
 
 struct EngineState;
+struct KernelLaunch;
+class LineLedger;
+
+/// Hears of what takes time. Blocks and waits are named by numbers that are used once.
+class EngineObserver {
+ public:
+  virtual ~EngineObserver() = default;
+  virtual void block_started(const KernelLaunch& launch, uint64_t run, uint64_t block, uint32_t sm,
+                             Time time) = 0;
+  virtual void block_ended(uint64_t run, uint64_t block, Time time) = 0;
+  /// Lanes of one warp were parked: `waiter` says where, and for what.
+  virtual void wait_started(uint64_t number, const Waiter& waiter, Time time) = 0;
+  virtual void wait_ended(uint64_t number, Time time) = 0;
+};
 
 /// One launch, checked by the daemon: shapes within limits, parameters complete, blocks that fit.
 struct KernelLaunch {
@@ -49,6 +63,10 @@ struct KernelLaunch {
 
 struct EngineOptions {
   bool timed = true;  ///< false: one cycle per operation, no resources
+  /// Counts what each operation costs; timed mode only. nullptr: nobody asked. Outlives the engine.
+  LineLedger* ledger = nullptr;
+  /// Told about blocks and waits. nullptr: nobody asked. Outlives the engine.
+  EngineObserver* observer = nullptr;
 };
 
 /// What a rank's kernels did, for the record.

@@ -31,7 +31,8 @@ EngineRig::EngineRig(const std::string& ptx, const Mode& mode) : mode_(mode) {
   module_ = std::make_shared<const ptx::Module>(value_or_throw(ptx::parse(text)));
   memory_ =
       std::make_unique<AddressSpace>(kRanks, profile_.num_devices(), kDeviceBytes, MemoryQuota{});
-  engine_ = std::make_unique<Engine>(*memory_, profile_, EngineOptions{.timed = mode.timed});
+  engine_ = std::make_unique<Engine>(*memory_, profile_,
+                                     EngineOptions{.timed = mode.timed, .ledger = mode.ledger});
   for (int rank = 0; rank < kRanks; ++rank) {
     std::vector<uint64_t> addresses;
     for (const ptx::Variable& variable : module_->variables) {

@@ -18,6 +18,7 @@ class EngineRig {
   struct Mode {
     bool timed = true;
     DecodeOptions decode;
+    LineLedger* ledger = nullptr;
   };
   /// Timed and functional, with and without each pass of the decoder.
   static std::vector<Mode> all_modes();

@@ -20,6 +20,7 @@
 #include "simulator/exec/engine_port.h"
 #include "simulator/exec/event_queue.h"
 #include "simulator/exec/kernel_run.h"
+#include "simulator/exec/line_ledger.h"
 #include "simulator/exec/machine.h"
 
 namespace cb::sim {
@@ -221,7 +222,7 @@ struct EngineState {
 
   // copy_engine.cc
   /// Charges the resources: when the sources are read and the destinations written.
-  CopyGroups::Times charge_copy(Context& c, const AsyncCopy& copy);
+  CopyGroups::Times charge_copy(Context& c, const MicroOp* op, const AsyncCopy& copy);
   void send_copy(Context& c, const MicroOp* op, int lane, AsyncCopy copy, CopyGroups::Times times);
   void read_copy(uint64_t index);
   void finish_copy(uint64_t index);
@@ -243,6 +244,9 @@ struct EngineState {
   std::vector<Waiter> waiters(size_t limit) const;
   Waiter describe_waiter(const Warp& warp, const Group& group) const;
 };
+
+/// Fills file and line: of the innermost place that is not in the toolkit's headers.
+void set_source(CodePlace& place, const ptx::Module& module, int32_t index);
 
 /// Presets of special registers for the lanes of a warp.
 void set_special(Frame& frame, const Preset& preset, const Warp& warp, uint32_t num_sms);

@@ -23,18 +23,6 @@ bool is_toolkit_file(std::string_view path) {
   return false;
 }
 
-void set_source(CodePlace& place, const ptx::Module& module, int32_t index) {
-  while (index >= 0) {
-    const ptx::Location& location = module.locations[static_cast<size_t>(index)];
-    if (location.file < module.files.size()) {
-      place.file = module.files[location.file];
-      place.line = location.line;
-      if (!is_toolkit_file(place.file)) return;
-    }
-    index = location.inlined_at;
-  }
-}
-
 /// A place in the shared memory of the block or of another one of its cluster.
 std::string shared_name(const Block& block, uint64_t address) {
   std::optional<uint32_t> rank = rank_of_shared(block, address);
@@ -53,6 +41,18 @@ std::string read_value(const Watch& watch, uint64_t& value) {
 }
 
 }  // namespace
+
+void set_source(CodePlace& place, const ptx::Module& module, int32_t index) {
+  while (index >= 0) {
+    const ptx::Location& location = module.locations[static_cast<size_t>(index)];
+    if (location.file < module.files.size()) {
+      place.file = module.files[location.file];
+      place.line = location.line;
+      if (!is_toolkit_file(place.file)) return;
+    }
+    index = location.inlined_at;
+  }
+}
 
 CodePlace EngineState::place_of(const Warp& warp, const Frame& frame, uint32_t pc, int lane) const {
   const Block& block = *warp.block;

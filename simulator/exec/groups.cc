@@ -73,6 +73,7 @@ void EngineState::merge_groups(Warp& warp) {
       join(into, from);
       into.recorder.reset();
       into.spin_pc = ~0u;
+      if (options.ledger != nullptr) options.ledger->forget(from);
       groups.erase(groups.begin() + static_cast<ptrdiff_t>(k));
     }
   }
@@ -116,6 +117,7 @@ void EngineState::drop_group(Warp& warp, Group& group) {
   auto place = std::find_if(warp.groups.begin(), warp.groups.end(),
                             [&](const auto& other) { return other.get() == &group; });
   CB_CHECK(place != warp.groups.end(), "a group is dropped once");
+  if (options.ledger != nullptr) options.ledger->forget(group);
   warp.groups.erase(place);
 }
 
@@ -191,6 +193,7 @@ bool gather_lanes(Context& c, const MicroOp* op, uint32_t members) {
         continue;
       }
       join(group, other);
+      if (c.run->costs != nullptr) c.engine->options.ledger->forget(other);
       warp.groups.erase(warp.groups.begin() + static_cast<ptrdiff_t>(i));
     }
     c.now = std::max(c.now, group.now);

@@ -19,6 +19,8 @@ struct FrameTemplate {
   std::vector<const Preset*> of_frame;  ///< addresses in the frame's local memory
 };
 
+struct KernelCosts;
+
 struct KernelRun {
   uint64_t id = 0;
   KernelLaunch launch;
@@ -47,6 +49,7 @@ struct KernelRun {
   std::vector<std::unique_ptr<Cluster>> clusters;
   Time end = 0;  ///< latest end of a block so far
   bool failed = false;
+  KernelCosts* costs = nullptr;  ///< nullptr: nobody asked for them
 };
 
 }  // namespace cb::sim

@@ -159,6 +159,9 @@ void EngineState::park(Context& c, bool has_deadline) {
   if (group.watches_pinned) ++num_pinned;
   c.recorder = nullptr;
   c.stop = Stop::kBlocked;
+  if (options.observer != nullptr) {
+    options.observer->wait_started(group.park_id, describe_waiter(*c.warp, group), c.now);
+  }
 }
 
 void EngineState::forget_watches(Group& group) {
@@ -184,6 +187,7 @@ void EngineState::unpark(Warp& warp, Group& group, Time time) {
   forget_watches(group);
   group.state = GroupState::kReady;
   group.now = std::max(group.now, time);
+  if (options.observer != nullptr) options.observer->wait_ended(group.park_id, group.now);
   queue_warp(warp, std::max(group.now, now));
 }
 

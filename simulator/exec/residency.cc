@@ -86,6 +86,7 @@ void EngineState::start_run(KernelRun& run) {
   std::memcpy(reinterpret_cast<void*>(run.param_base), launch.parameters.data(),
               std::min<uint64_t>(run.param_bytes, launch.parameters.size()));
   ++rank.stats.kernels;
+  if (options.ledger != nullptr && options.timed) run.costs = options.ledger->open(launch);
   run.end = now;
   DeviceState& device = devices[static_cast<size_t>(launch.device)];
   auto place = std::find_if(device.waiting.begin(), device.waiting.end(), [&](KernelRun* other) {
@@ -238,6 +239,9 @@ void EngineState::start_block(KernelRun& run, uint64_t linear, uint32_t sm, Clus
   resources.invalidate_l1(run.launch.device, sm);
   ++ranks[static_cast<size_t>(run.launch.rank)].stats.blocks;
   block.live_warps = run.warps_per_block;
+  if (options.observer != nullptr) {
+    options.observer->block_started(run.launch, run.id, block.linear, sm, now);
+  }
   const FunctionCode& code = *run.launch.program->functions.front();
   SmState& state = devices[static_cast<size_t>(run.launch.device)].sms[sm];
   for (uint32_t i = 0; i < run.warps_per_block; ++i) {
@@ -295,6 +299,7 @@ void EngineState::end_block(Block& block, Time end) {
     end = std::max(end, warp->stores_done);
     for (auto& group : warp->groups) {
       if (group->state == GroupState::kParked) forget_watches(*group);
+      if (options.ledger != nullptr) options.ledger->forget(*group);
     }
     warp->groups.clear();
     warp->frames.clear();
@@ -312,6 +317,9 @@ void EngineState::end_block(Block& block, Time end) {
   if (!run.failed) block_launches_dependents(block, end);
   free_shared(block);
   run.end = std::max(run.end, end);
+  if (options.observer != nullptr) {
+    options.observer->block_ended(run.id, block.linear, end);
+  }
   auto place = std::find_if(run.blocks.begin(), run.blocks.end(),
                             [&](const auto& other) { return other.get() == &block; });
   std::swap(*place, run.blocks.back());

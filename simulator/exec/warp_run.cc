@@ -7,6 +7,8 @@
 // everything that happens before that moment has happened, then goes on with the clock it had.
 
 #include <bit>
+#include <type_traits>
+#include <utility>
 
 #include "base/check.h"
 #include "simulator/exec/engine_state.h"
@@ -38,8 +40,127 @@ const MicroOp* meeting_point(const Warp& warp, const Group& group) {
   return lowest == ~0u ? none : group.frame->code->ops.data() + lowest;
 }
 
-/// One slice of one group.
-template <bool kTimed>
+/// What a group waits for that stopped running.
+Stall waited_for(const Group& group) {
+  switch (group.state) {
+    case GroupState::kBarrier:
+    case GroupState::kCluster:
+    case GroupState::kExchange:
+      return Stall::kBarrier;
+    case GroupState::kGrids:
+      return Stall::kLaunch;
+    case GroupState::kParked: {
+      bool is_mbarrier = !group.watches.empty() && group.watches.front().is_mbarrier;
+      return is_mbarrier ? Stall::kMbarrier : Stall::kSpin;
+    }
+    case GroupState::kReady:
+    case GroupState::kRegisters:
+      break;
+  }
+  return Stall::kIssue;
+}
+
+/// Counts the time of one slice for the ledger. What is not counted yet lies between `until_` and
+/// the group's clock.
+class SliceCount {
+ public:
+  SliceCount(LineLedger& ledger, Context& c, const Group& group)
+      : ledger_(ledger), c_(c), clock_(ledger.clock_of(group)) {
+    until_ = clock_.until;
+  }
+
+  void begin(const MicroOp* op) {
+    if (c_.code != code_) {
+      code_ = c_.code;
+      function_ = c_.run->costs->number.at(code_);
+    }
+    frame_ = c_.frame;
+    pc_ = static_cast<uint32_t>(op - code_->ops.data());
+    cost_ = &c_.run->costs->functions[function_][pc_];
+    c_.access.sectors = 0;
+    c_.access.bytes = 0;
+  }
+  /// The time before the operation: the group did not run.
+  void waited() { settle(std::exchange(clock_.waits_for, Stall::kIssue)); }
+  /// After the wait for `issue` and for the operands.
+  void stalled(const MicroOp* op, Time issue) {
+    Time since = c_.now > until_ ? c_.now - until_ : 0;
+    cost_->time[static_cast<size_t>(Stall::kIssue)] += std::min(since, issue);
+    until_ += std::min(since, issue);
+    if (until_ < c_.now) settle(source(op));
+  }
+  /// After the operation; `lanes` executed it.
+  void executed(const MicroOp* op, uint32_t lanes) {
+    ++cost_->instructions;
+    cost_->lanes += lanes;
+    const MemoryAccess& access = c_.access;
+    own_ = c_.run->costs->own[function_][pc_];
+    if ((op->flags & (kOpMemory | kOpStrongStore)) != 0 && access.bytes + access.sectors != 0) {
+      using Target = MemoryAccess::Target;
+      bool is_near = access.target != Target::kPinned && access.target != Target::kMulticast &&
+                     (access.target != Target::kDevice || access.device == c_.run->launch.device);
+      own_ = is_near ? Stall::kMemoryLocal : Stall::kMemoryRemote;
+      LineLedger::add_bytes(*c_.run->costs, *code_, pc_, c_.run->launch.device, access,
+                            uint64_t{access.sectors} * kSectorBytes);
+    }
+    if ((op->flags & kOpLoad) != 0 || own_ == Stall::kTensor) mark(op);
+  }
+  void settle_own() { settle(own_); }
+  void settle(Stall stall) {
+    if (c_.now <= until_ || cost_ == nullptr) return;
+    cost_->time[static_cast<size_t>(stall)] += c_.now - until_;
+    until_ = c_.now;
+  }
+  /// The group stops; it may be gone.
+  void end() {
+    if (c_.group == nullptr || c_.stop == Stop::kFault) return;
+    LineLedger::GroupClock& clock = ledger_.clock_of(*c_.group);
+    clock.until = until_;
+    if (!c_.group->ordered_pending) clock.waits_for = waited_for(*c_.group);
+  }
+
+ private:
+  static constexpr uint64_t kSectorBytes = 32;
+
+  void mark(const MicroOp* op) {
+    if (op->list_size == 0) {
+      ledger_.set_source(*frame_, op->d.index, own_);
+      return;
+    }
+    for (uint32_t i = 0; i < op->list_size; ++i) {
+      ledger_.set_source(*frame_, code_->lists[op->list + i].index, own_);
+    }
+  }
+  /// What filled the operand that came last.
+  Stall source(const MicroOp* op) const {
+    for (int i = 0; i < op->num_waits; ++i) {
+      if (frame_->ready[op->waits[i]] == c_.now) return ledger_.source_of(*frame_, op->waits[i]);
+    }
+    for (uint32_t i = 0; (op->flags & kOpListSource) != 0 && i < op->list_size; ++i) {
+      uint16_t slot = code_->lists[op->list + i].index;
+      if (slot < code_->num_slots && frame_->ready[slot] == c_.now) {
+        return ledger_.source_of(*frame_, slot);
+      }
+    }
+    return Stall::kIssue;
+  }
+
+  LineLedger& ledger_;
+  Context& c_;
+  LineLedger::GroupClock& clock_;
+  Time until_ = 0;
+  const FunctionCode* code_ = nullptr;
+  const Frame* frame_ = nullptr;
+  uint32_t function_ = 0;
+  uint32_t pc_ = 0;
+  OpCost* cost_ = nullptr;
+  Stall own_ = Stall::kIssue;
+};
+
+struct NoCount {};
+
+/// One slice of one group. kCounted: what it costs is written into the engine's ledger.
+template <bool kTimed, bool kCounted>
 class Slice {
  public:
   Slice(EngineState& engine, Context& c, Group& group)
@@ -49,11 +170,16 @@ class Slice {
         op_(c.code->ops.data() + group.pc),
         stop_at_(meeting_point(*c.warp, group)),
         issue_from_(c.now),
-        cycle_ps_(engine.cycle_ps * engine.ranks[static_cast<size_t>(c.run->launch.rank)].pace) {}
+        cycle_ps_(engine.cycle_ps * engine.ranks[static_cast<size_t>(c.run->launch.rank)].pace),
+        count_(make_count()) {}
 
   Stop run() {
     Stop stop = loop();
     issue();
+    if constexpr (kCounted) {
+      count_.settle(Stall::kIssue);
+      count_.end();
+    }
     EngineStats& stats = engine_.ranks[static_cast<size_t>(c_.run->launch.rank)].stats;
     stats.warp_instructions += executed_;
     stats.lane_instructions += lanes_;
@@ -61,6 +187,14 @@ class Slice {
   }
 
  private:
+  auto make_count() {
+    if constexpr (kCounted) {
+      return SliceCount(*engine_.options.ledger, c_, group_);
+    } else {
+      return NoCount{};
+    }
+  }
+
   Stop loop() {
     for (;;) {
       const MicroOp* op = op_;
@@ -68,8 +202,17 @@ class Slice {
       if constexpr (kTimed) {
         if (group_.ordered_pending || group_.resumed) {
           // Its issue was charged before it was put off.
+          if constexpr (kCounted) {
+            count_.begin(op);
+            if (!group_.ordered_pending) count_.waited();
+          }
         } else {
+          if constexpr (kCounted) {
+            count_.begin(op);
+            count_.waited();
+          }
           stall(op);
+          if constexpr (kCounted) count_.stalled(op, op->stall_cycles * cycle_ps_);
         }
         bool in_order = (flags & (kOpOrdered | kOpRelease)) != 0 ||
                         ((flags & kOpMemory) != 0 && !c_.block->pending.empty());
@@ -78,14 +221,17 @@ class Slice {
         c_.now += engine_.cycle_ps;
       }
       c_.stop = Stop::kNone;
+      const uint32_t lanes = static_cast<uint32_t>(std::popcount(c_.group_mask));
       const MicroOp* next = step(op, flags);
       ++executed_;
+      if constexpr (kCounted) count_.executed(op, lanes);
       lanes_ += static_cast<uint64_t>(std::popcount(c_.group_mask));
       if (next == nullptr) [[unlikely]]
         return leave(op);
       if constexpr (kTimed) {
         if ((flags & kOpOrdered) != 0) settle_ordered();
         if ((flags & (kOpMemory | kOpStrongStore)) == kOpMemory) charge(op);
+        if constexpr (kCounted) count_.settle_own();
       }
       op_ = next;
       if (next >= stop_at_) [[unlikely]]
@@ -169,6 +315,7 @@ class Slice {
   void charge(const MicroOp* op) {
     if (c_.access.kind == MemoryAccess::Kind::kNone) return;
     issue();
+    if constexpr (kCounted) count_.settle(Stall::kIssue);
     engine_.charge(c_, op);
     c_.access.kind = MemoryAccess::Kind::kNone;
     issue_from_ = c_.now;
@@ -201,6 +348,7 @@ class Slice {
   Stop leave(const MicroOp* op) {
     if constexpr (kTimed) {
       if ((op->flags & kOpOrdered) != 0) settle_ordered();
+      if constexpr (kCounted) count_.settle_own();
     }
     return c_.stop;
   }
@@ -217,7 +365,14 @@ class Slice {
   uint32_t slots_ = 0;
   uint32_t executed_ = 0;
   uint64_t lanes_ = 0;
+  [[no_unique_address]] std::conditional_t<kCounted, SliceCount, NoCount> count_;
 };
+
+Stop run_slice(EngineState& engine, Context& c, Group& group) {
+  if (!engine.options.timed) return Slice<false, false>(engine, c, group).run();
+  if (c.run->costs == nullptr) return Slice<true, false>(engine, c, group).run();
+  return Slice<true, true>(engine, c, group).run();
+}
 
 }  // namespace
 
@@ -239,8 +394,7 @@ void EngineState::run_warp(Warp& warp) {
       return;
     }
     load_group(c, warp, *group);
-    Stop stop =
-        options.timed ? Slice<true>(*this, c, *group).run() : Slice<false>(*this, c, *group).run();
+    Stop stop = run_slice(*this, c, *group);
     if (stop == Stop::kFault) {
       abandon(*warp.block->run);
       return;
