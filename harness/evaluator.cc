@@ -55,6 +55,14 @@ void add_times(const Reports& reports, Record& record) {
   }
 }
 
+void keep_observations(const Reports& reports, Evaluated& done) {
+  for (const RankReport& report : reports) {
+    if (report.rank != 0 || report.cases.empty()) continue;
+    done.profile = report.cases.back().profile;
+    done.timeline = report.cases.back().timeline;
+  }
+}
+
 bool is_blank(const Candidate& candidate) {
   return std::all_of(candidate.sources.begin(), candidate.sources.end(),
                      [](const build::SourceFile& file) { return trim(file.content).empty(); });
@@ -155,6 +163,7 @@ Evaluated Evaluator::evaluate_once(const Request& request,
     add_times(reports, record);
     record.cases = grade_cases(*request.card, *request.key, reports);
     for (const RankReport& report : reports) done.run_log += report.output;
+    keep_observations(reports, done);
     std::string infra = infra_failure(*request.card, reports);
     if (const Evidence* evidence = verdict_of(*request.card, reports)) {
       accuse(record, *evidence);
@@ -188,6 +197,8 @@ Reports Evaluator::run_jobs(const Request& request, const build::BuildResult& bu
   job.environment = request.environment;
   job.wall_limit_ms = uint64_t{request.card->wall_limit_s} * 1000;
   job.all_cases = request.all_cases;
+  job.count_lines = request.count_lines;
+  job.record_timeline = request.record_timeline;
   Reports all;
   for (int world_size : world_sizes(request, platform_.num_devices())) {
     job.world_size = world_size;

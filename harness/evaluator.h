@@ -28,6 +28,8 @@ struct Request {
   std::vector<std::string> only_cases;  ///< ids; empty: all
   bool with_reference = true;           ///< measure the reference for candidates that pass
   bool all_cases = true;                ///< go on after a case with a wrong answer
+  bool count_lines = false;             ///< for Evaluated::profile
+  bool record_timeline = false;         ///< for Evaluated::timeline
 };
 
 /// The record, and what else is kept of an attempt.
@@ -35,6 +37,8 @@ struct Evaluated {
   results::Record record;
   std::string build_log;  ///< untrusted
   std::string run_log;    ///< what rank 0's host printed; untrusted
+  Json profile;           ///< of the last job; null: none
+  Json timeline;          ///< of the last job; null: none
 };
 
 /// Reference times of tasks, measured once per run and kept in the cache folder. The key of the run

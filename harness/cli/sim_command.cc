@@ -6,6 +6,7 @@
 
 #include "base/tty.h"
 #include "harness/cli/command.h"
+#include "harness/cli/sim_trace.h"
 #include "harness/cli/sim_validate.h"
 #include "simulator/timing/profile.h"
 
@@ -59,6 +60,8 @@ void add_sim(CLI::App& app, const Common& common, int& exit_code) {
   benchmark->allow_extras();
   benchmark->callback(
       [&common, &exit_code, benchmark] { exit_code = bench(common, benchmark->remaining()); });
+
+  add_sim_trace(*command, common, exit_code);
 
   auto options = std::make_shared<ValidateOptions>();
   CLI::App* validate = command->add_subcommand(
